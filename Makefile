@@ -1,0 +1,38 @@
+# Everything that a fresh machine with Python 3.11+, pip and gcc needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
+
+.PHONY: demo test lint format bench sanitize clean
+
+demo: $(VENV)/built
+	$(BIN)/sfumato demo
+
+test: $(VENV)/built sanitize
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/built
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror native/*
+
+format: $(VENV)/built
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i native/*
+
+bench: $(VENV)/built
+	$(BIN)/python -m benchmarks
+
+# The environment, and in it the package with its compiled core; made anew when a native file changes.
+$(VENV)/built: $(NATIVE)
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[test,lint]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,29 @@
+"""Robust, sparse, soft clustering.
+
+Each point belongs to a few clusters, outliers move little, and it costs what K-means costs.
+"""
+
+from importlib.metadata import version
+
+from sfumato.estimators import FuzzyClustering
+from sfumato.presets import REFCMFS, RSFKM, FuzzyCMeans, SimREFCMFS
+from sfumato.problem import L21, Capped, Hard, Power, Simplex, Squared
+from sfumato.solve.solution import IterationRecord, Outcome
+
+__version__ = version("sfumato")
+
+__all__ = [
+    "L21",
+    "REFCMFS",
+    "RSFKM",
+    "Capped",
+    "FuzzyCMeans",
+    "FuzzyClustering",
+    "Hard",
+    "IterationRecord",
+    "Outcome",
+    "Power",
+    "SimREFCMFS",
+    "Simplex",
+    "Squared",
+]

@@ -1,0 +1,99 @@
+"""The protocol of an engine, and what an assignment holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato.data import Data
+from sfumato.problem import Problem
+from sfumato.solve.statistics import Statistics
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Where each row belongs.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows,), int32
+        Nearest center; the lowest index wins a tie.
+    distances : ndarray of shape (n_rows,)
+        Distance to it.
+    memberships : csr_array of shape (n_rows, n_clusters)
+        Sorted by center within a row. Rules with ``n_active`` store that many entries in every
+        row, zeros included.
+    objective : float
+    """
+
+    labels: NDArray[np.int32]
+    distances: Floats
+    memberships: sp.csr_array
+    objective: float
+
+
+class Engine(ABC):
+    """Passes over some data for some problem.
+
+    All centers that go in or come out are float64 in the coordinates of the user's data. For given
+    data and centers, results do not depend on the number of threads.
+
+    Parameters
+    ----------
+    data : Data
+    problem : Problem
+    n_threads : int
+    """
+
+    def __init__(self, data: Data, problem: Problem, n_threads: int) -> None:
+        self.data = data
+        self.problem = problem
+        self.n_threads = n_threads
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.data.n_rows
+
+    @abstractmethod
+    def sweep(self, centers: Floats) -> Statistics:
+        """One pass: statistics at the given centers."""
+
+    @abstractmethod
+    def assign(self, centers: Floats) -> Assignment:
+        """Labels, distances and memberships of all rows."""
+
+    @abstractmethod
+    def distances(self, centers: Floats) -> Floats:
+        """Distances of all rows to all centers, in the precision of the data."""
+
+    @abstractmethod
+    def lower(self, costs: Floats, centers: Floats) -> None:
+        """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
+
+    @abstractmethod
+    def potentials(self, costs: Floats, candidates: Floats) -> Floats:
+        """Weighted total of the costs if each candidate alone were added to the centers."""
+
+    def take(self, index: NDArray[np.intp]) -> Floats:
+        """Chosen rows, dense float64."""
+        return self.data.dense(index)
+
+    def with_problem(self, problem: Problem) -> Engine:
+        """Return the engine for another problem on the same data."""
+        return type(self)(self.data, problem, self.n_threads)
+
+    def sampled(self, max_rows: int, rng: np.random.RandomState) -> Engine:
+        """Return an engine on a random sample of at most ``max_rows`` rows of positive weight."""
+        candidates = np.flatnonzero(self.data.weights_or_ones() > 0)
+        if len(candidates) == self.n_rows <= max_rows:
+            return self
+        if len(candidates) > max_rows:
+            candidates = np.sort(rng.choice(candidates, max_rows, replace=False))
+        return type(self)(self.data.take(candidates), self.problem, self.n_threads)

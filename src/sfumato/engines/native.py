@@ -1,0 +1,1 @@
+from sfumato.engines.reference import ReferenceEngine as NativeEngine

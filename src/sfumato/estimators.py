@@ -1,0 +1,435 @@
+"""Thin scikit-learn classes: parameters, fit, predict, transform, score. No mathematics.
+
+``BaseFuzzyClustering`` knows how to fit any loss with any membership rule. ``FuzzyClustering``
+lets the user choose both; the published methods in ``presets.py`` are fixed choices.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato import registry, validation
+from sfumato.data import Data
+from sfumato.engines.base import Engine
+from sfumato.engines.threads import effective_threads
+from sfumato.problem import Loss, Membership, Power, Problem, Simplex
+from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
+from sfumato.solve.solution import IterationRecord, Solution
+from sfumato.solve.solver import solve
+from sfumato.solve.stopping import Stopping
+from sfumato.solve.tuning import tune
+
+Floats = NDArray[np.floating]
+
+DEFAULT_RESTARTS = 3
+"""``n_init="auto"`` for random starts; see ``docs/restarts.md`` for the measurements behind it."""
+
+
+class BaseFuzzyClustering(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
+):
+    """Fit, predict and score for any loss and membership rule."""
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        init: str | ArrayLike | Callable[..., Any],
+        n_init: int | str,
+        max_iter: int,
+        tol: float,
+        random_state: Any,
+        n_threads: int | None,
+        engine: str,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.engine = engine
+
+    @abstractmethod
+    def _parts(self) -> tuple[str | Loss, str | Membership]:
+        """Loss and membership rule, as names or objects."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Array, list, pandas or polars frame, memory map, CSR or CSC. float32 is computed in
+            float32, everything else in float64.
+        y : None
+            Ignored; for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row; 3 is worth three copies, 0 leaves the row out.
+
+        Returns
+        -------
+        self : object
+        """
+        before = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        try:
+            self._fit(X, y, sample_weight)
+        except BaseException:
+            # Nothing half-fitted is left behind, whatever went wrong and wherever.
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            vars(self).update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        validation.check_counts(self)
+        loss, membership = self._parts()
+        problem = Problem(
+            registry.resolve_loss(loss), registry.resolve_membership(membership, self.n_clusters)
+        )
+        engine_class = registry.resolve_name("engine", self.engine, registry.ENGINES)
+        data = validation.check_fit_data(self, X, sample_weight)
+        validation.check_enough_rows(data, self.n_clusters)
+        rng = check_random_state(self.random_state)
+        engine = engine_class(data, problem, effective_threads(self.n_threads))
+        initializer = self._initializer(X, data)
+        problem, dimension = tune(engine, self.n_clusters, initializer, rng)
+        engine = engine.with_problem(problem)
+        solution = self._best_of_restarts(engine, initializer, rng, X, y, sample_weight)
+        self._remember(solution, engine, dimension)
+
+    def _initializer(self, X: Any, data: Data) -> Initializer:
+        """Object that proposes initial centers."""
+        shape = self.n_clusters, data.n_features
+        if isinstance(self.init, str):
+            initializer = registry.resolve_name("init", self.init, registry.INITIALIZERS)
+            chosen: Initializer = initializer()
+            return chosen
+        if callable(self.init):
+            return CalledCenters(
+                self.init, X, lambda made: validation.check_centers(made, *shape, "init(X, ...)")
+            )
+        return GivenCenters(validation.check_centers(self.init, *shape, "init"))
+
+    def _best_of_restarts(
+        self,
+        engine: Engine,
+        initializer: Initializer,
+        rng: np.random.RandomState,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+    ) -> Solution:
+        """Lowest objective of ``n_init`` starts, with callbacks told of every iteration."""
+        n_init = self.n_init
+        if n_init == "auto" or not initializer.random:
+            n_init = DEFAULT_RESTARTS if initializer.random else 1
+        stopping = Stopping(self.max_iter, self.tol)
+        given = {"X": X, "y": y}
+        if sample_weight is not None:
+            given["metadata"] = {"sample_weight": sample_weight}
+        context = self._init_callback_context(max_subtasks=n_init)
+        context.call_on_fit_task_begin(estimator=self, **given)
+        best: Solution | None = None
+        for restart in range(int(n_init)):
+            run = context.subcontext(f"start {restart}", max_subtasks=self.max_iter)
+            run.call_on_fit_task_begin(estimator=self, **given)
+            start = initializer.centers(engine, self.n_clusters, rng)
+            observe = self._observer(run, engine, given)
+            found = solve(engine, start, stopping, observe)
+            if best is None or found.objective < best.objective:
+                best = found
+            if run.call_on_fit_task_end(estimator=self, **given):
+                break
+        assert best is not None
+        attributes = self._attributes(best.centers, engine)
+        context.call_on_fit_task_end(
+            estimator=self, reconstruction_attributes=attributes, **given
+        )
+        return best
+
+    def _observer(
+        self, context: CallbackContext, engine: Engine, given: dict[str, Any]
+    ) -> Callable[[IterationRecord, Floats], bool] | None:
+        """Bridge from the loop to scikit-learn's callbacks; None if there are none."""
+        if not getattr(self, "_skl_callbacks", None):
+            return None
+
+        def observe(record: IterationRecord, centers: Floats) -> bool:
+            iteration = context.subcontext("iteration")
+            iteration.call_on_fit_task_begin(estimator=self, **given)
+            stop: bool = iteration.call_on_fit_task_end(
+                estimator=self,
+                reconstruction_attributes=lambda: self._attributes(centers, engine),
+                **given,
+            )
+            return stop
+
+        return observe
+
+    def _attributes(self, centers: Floats, engine: Engine) -> dict[str, Any]:
+        """Attributes that predict, transform and score need."""
+        return {
+            "cluster_centers_": centers.astype(engine.data.dtype),
+            "loss_": engine.problem.loss,
+            "membership_": engine.problem.membership,
+            "n_features_in_": engine.data.n_features,
+            "_origin": engine.data.origin,
+            "_n_features_out": len(centers),
+        }
+
+    def _remember(self, solution: Solution, engine: Engine, dimension: int | None) -> None:
+        """Keep what the fit found."""
+        vars(self).update(self._attributes(solution.centers, engine))
+        assignment = engine.assign(self._centers())
+        self.labels_ = assignment.labels
+        self.memberships_ = assignment.memberships
+        self.objective_ = assignment.objective
+        self.history_ = solution.history
+        self.n_iter_ = len(solution.history)
+        self.outcome_ = solution.outcome
+        rule = self.membership_
+        if isinstance(rule, Power | Simplex) and rule.n_active is not None:
+            self.n_active_ = rule.n_active
+        if isinstance(rule, Power):
+            self.fuzzifier_ = rule.fuzzifier
+        if isinstance(rule, Simplex) and rule.gamma is not None:
+            self.gamma_ = rule.gamma
+        if dimension is not None:
+            self.intrinsic_dimension_ = dimension
+        if not solution.outcome.converged:
+            warnings.warn(
+                f"{type(self).__name__}: {solution.outcome}", ConvergenceWarning, stacklevel=5
+            )
+
+    def _centers(self) -> Floats:
+        centers: Floats = self.cluster_centers_.astype(np.float64)
+        return centers
+
+    def _engine_for(self, X: Any, sample_weight: Any = None) -> Engine:
+        """Engine for new data, with the parts of the fit."""
+        check_is_fitted(self)
+        data = validation.check_new_data(self, X, sample_weight, self._origin)
+        problem = Problem(self.loss_, self.membership_)
+        engine_class = registry.resolve_name("engine", self.engine, registry.ENGINES)
+        engine: Engine = engine_class(data, problem, effective_threads(self.n_threads))
+        return engine
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
+        """Fit, and return the nearest center of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        labels: NDArray[np.int32] = self.fit(X, y, sample_weight=sample_weight).labels_
+        return labels
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Nearest center of each row; the lowest index wins a tie.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._engine_for(X).assign(self._centers()).labels
+
+    def predict_membership(self, X: Any) -> sp.csr_array:
+        """Memberships of each row, sparse.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        memberships : csr_array of shape (n_samples, n_clusters)
+            ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
+        """
+        return self._engine_for(X).assign(self._centers()).memberships
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_samples, n_clusters)
+            Rows sum to one.
+        """
+        dense: Floats = self.predict_membership(X).toarray()
+        return dense
+
+    def transform(self, X: Any) -> Floats:
+        """Distances to the centers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        return self._engine_for(X).distances(self._centers())
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the objective, so that larger is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        return -self._engine_for(X, sample_weight).assign(self._centers()).objective
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what this estimator can do."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class FuzzyClustering(BaseFuzzyClustering):
+    """Clustering by any loss and any membership rule.
+
+    The general estimator: :class:`REFCMFS`, :class:`SimREFCMFS`, :class:`RSFKM` and
+    :class:`FuzzyCMeans` are choices of its parts, and every other combination works too.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    loss : {"l21", "squared", "capped"} or Loss, default="l21"
+        What a distance costs; see :class:`L21`, :class:`Squared`, :class:`Capped`.
+    membership : {"power", "hard", "simplex"} or Membership, default="power"
+        How a row divides itself; see :class:`Power`, :class:`Hard`, :class:`Simplex`.
+    init : {"auto", "k-means++", "random"}, array-like or callable, default="auto"
+        Initial centers. "k-means++" draws rows greedily in proportion to the loss, "random" draws
+        distinct rows; "auto" is "k-means++". An array has shape (n_clusters, n_features). A
+        callable is called as ``init(X, n_clusters, random_state=rng)`` and returns such an array.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept. "auto" is 3, and 1
+        where ``init`` is an array.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        Stop when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors. The result is the same bits for any number.
+    engine : {"auto", "native", "reference"}, default="auto"
+        Who passes over the data: compiled code, or the NumPy specification of it.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    labels_ : ndarray of shape (n_samples,)
+        Nearest center of each row of the training data.
+    memberships_ : csr_array of shape (n_samples, n_clusters)
+        Memberships of the training data.
+    objective_ : float
+        Objective at ``cluster_centers_``.
+    n_iter_ : int
+        Iterations of the start that was kept.
+    history_ : tuple of IterationRecord
+        Objective, seconds, largest shift of a center and repaired clusters, per iteration.
+    outcome_ : Outcome
+        Why it stopped; ``str(outcome_)`` says what to do.
+    loss_, membership_ : Loss, Membership
+        Parts with every parameter a number.
+    n_active_, fuzzifier_, gamma_ : int, float, float
+        Parameters of the membership rule that were used, where it has them.
+    intrinsic_dimension_ : int
+        Estimated dimension of the clusters, where the fuzzifier was "auto".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where ``X`` had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Capped, FuzzyClustering, Power
+    >>> X = np.array([[0.0], [0.2], [0.3], [5.0], [5.1], [5.3], [80.0]])
+    >>> model = FuzzyClustering(2, loss=Capped(cap=2.0), membership=Power(2, 1.5), random_state=0)
+    >>> np.sort(model.fit(X).cluster_centers_.ravel()).round(1)
+    array([0.2, 5.1])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        loss: str | Loss = "l21",
+        membership: str | Membership = "power",
+        init: str | ArrayLike | Callable[..., Any] = "auto",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-7,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+            engine=engine,
+        )
+        self.loss = loss
+        self.membership = membership
+
+    def _parts(self) -> tuple[str | Loss, str | Membership]:
+        return self.loss, self.membership

@@ -1,0 +1,22 @@
+"""Checks of the parameters of parts: what was given, what is wrong, what to do."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+
+def require_number(name: str, value: Any, *, above: float, advice: str) -> None:
+    """Raise unless ``value`` is a real number larger than ``above``."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} is not a number; {advice}.")
+    if not float(value) > above:
+        raise ValueError(f"{name}={value!r} must be larger than {above:g}; {advice}.")
+
+
+def require_integer(name: str, value: Any, *, least: int, advice: str) -> None:
+    """Raise unless ``value`` is an integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} is not an integer; {advice}.")
+    if int(value) < least:
+        raise ValueError(f"{name}={value!r} must be at least {least}; {advice}.")

@@ -1,0 +1,54 @@
+"""Names and parts: the only place where a string becomes an object."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from sfumato.engines.base import Engine
+from sfumato.engines.native import NativeEngine
+from sfumato.engines.reference import ReferenceEngine
+from sfumato.problem import L21, Capped, Hard, Loss, Membership, Power, Simplex, Squared
+from sfumato.solve.initializers import KMeansPlusPlus, RandomRows
+
+LOSSES: dict[str, type[Loss]] = {"squared": Squared, "l21": L21, "capped": Capped}
+MEMBERSHIPS: dict[str, type[Membership]] = {"hard": Hard, "power": Power, "simplex": Simplex}
+INITIALIZERS = {"auto": KMeansPlusPlus, "k-means++": KMeansPlusPlus, "random": RandomRows}
+ENGINES: dict[str, type[Engine]] = {
+    "auto": NativeEngine,
+    "native": NativeEngine,
+    "reference": ReferenceEngine,
+}
+
+
+def resolve_loss(part: str | Loss) -> Loss:
+    """Loss of that name, or the given one, with its parameters checked."""
+    loss = _resolve("loss", part, LOSSES, Loss)
+    loss.check()
+    return loss
+
+
+def resolve_membership(part: str | Membership, n_clusters: int) -> Membership:
+    """Membership rule of that name, or the given one, for that many clusters."""
+    rule: Membership = _resolve("membership", part, MEMBERSHIPS, Membership)
+    return rule.resolve(n_clusters)
+
+
+def resolve_name(kind: str, name: str, known: dict[str, Any]) -> Any:
+    """Value of a name; an unknown one is answered with the nearest that is known."""
+    if name in known:
+        return known[name]
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    raise ValueError(f"{kind}={name!r} is not known; use one of {sorted(known)}.{hint}")
+
+
+def _resolve(kind: str, part: Any, known: dict[str, Any], base: type) -> Any:
+    if isinstance(part, str):
+        return resolve_name(kind, part, known)()
+    if isinstance(part, base):
+        return part
+    raise TypeError(
+        f"{kind}={part!r} is neither a name nor a part; use one of {sorted(known)}, or an instance "
+        f"of {', '.join(sorted(c.__name__ for c in known.values()))}."
+    )

@@ -1,0 +1,1 @@
+"""HOW the minimum is looked for: seeds, the one loop, and what it leaves behind."""

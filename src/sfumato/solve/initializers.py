@@ -1,0 +1,118 @@
+"""Initial centers: seeding by the problem's own loss, random rows, given ones, a callable's.
+
+Draws go by the inverse of the cumulative weight, so that a weight of 3 draws like 3 neighboring
+copies of a row, and a row of weight 0 is never drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engines.base import Engine
+
+Floats = NDArray[np.floating]
+
+
+class Initializer(Protocol):
+    """Whatever proposes initial centers."""
+
+    random: bool
+    """Whether another call may give other centers, so that restarts make sense."""
+
+    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Initial centers of shape (n_clusters, n_features), float64."""
+
+
+class KMeansPlusPlus:
+    """Greedy k-means++, drawing in proportion to the problem's own loss.
+
+    Each new center is the best of ``2 + log(n_clusters)`` rows, drawn in proportion to what they
+    now cost: the one that leaves the smallest total [1]_. For the squared loss this is
+    scikit-learn's "k-means++"; for others the draw and the choice use that loss instead, and so
+    favor remote rows less.
+
+    References
+    ----------
+    .. [1] D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+    """
+
+    random = True
+
+    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Seeds, in the order in which they were drawn."""
+        trials = 2 + int(np.log(n_clusters))
+        weights = engine.data.weights_or_ones()
+        seeds = np.empty((n_clusters, engine.data.n_features))
+        seeds[0] = engine.take(draw(weights, 1, rng))[0]
+        costs = np.full(engine.n_rows, np.inf)
+        engine.lower(costs, seeds[:1])
+        for k in range(1, n_clusters):
+            candidates = engine.take(draw(costs * weights, trials, rng))
+            seeds[k] = candidates[int(np.argmin(engine.potentials(costs, candidates)))]
+            engine.lower(costs, seeds[k : k + 1])
+        return seeds
+
+
+class RandomRows:
+    """Rows drawn in proportion to their weights, no two alike."""
+
+    random = True
+
+    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Distinct rows."""
+        chosen: list[Floats] = []
+        weights = engine.data.weights_or_ones()
+        costs: Floats | None = None
+        while len(chosen) < n_clusters:
+            available = weights if costs is None else weights * (costs > 0)
+            for row in engine.take(draw(available, n_clusters - len(chosen), rng)):
+                if not any(np.array_equal(row, other) for other in chosen):
+                    chosen.append(row)
+            if len(chosen) < n_clusters:  # A row came twice: draw the rest from the others.
+                costs = np.full(engine.n_rows, np.inf)
+                engine.lower(costs, np.array(chosen))
+        return np.array(chosen)
+
+
+class GivenCenters:
+    """Centers that the user gave, used as they are."""
+
+    random = False
+
+    def __init__(self, given: Floats) -> None:
+        self.given = given
+
+    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Given centers."""
+        return self.given
+
+
+class CalledCenters:
+    """Centers from a user's ``init(X, n_clusters, random_state)``, checked on return."""
+
+    random = True
+
+    def __init__(
+        self, function: Callable[..., Any], X: Any, check: Callable[[Any], Floats]
+    ) -> None:
+        self.function = function
+        self.X = X
+        self.check = check
+
+    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Whatever the function proposes."""
+        return self.check(self.function(self.X, n_clusters, random_state=rng))
+
+
+def draw(weights: Floats, count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Rows drawn with replacement in proportion to their weights."""
+    cumulative = np.cumsum(weights)
+    # Side "right" and a draw below the total never reach a row of weight zero.
+    targets = rng.uniform(size=count) * cumulative[-1]
+    index = np.searchsorted(cumulative, targets, side="right")
+    last = int(np.searchsorted(cumulative, cumulative[-1], side="left"))
+    return np.minimum(index, last)

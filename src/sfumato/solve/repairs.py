@@ -1,0 +1,40 @@
+"""Empty clusters: a center that no row needs is moved to the row that needs one most."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engines.base import Engine
+from sfumato.solve.statistics import Statistics
+
+Floats = NDArray[np.floating]
+
+
+def repair(
+    engine: Engine, centers: Floats, stepped: Floats, statistics: Statistics
+) -> tuple[Floats, tuple[int, ...]]:
+    """Move the centers of empty clusters; return the centers and which were moved.
+
+    Each empty center goes to the row with the largest weighted loss to its nearest center, one
+    after the other, so that no two go to the same place. A center that no row uses adds
+    nothing to the objective, and one more center to choose from can only lower it.
+    """
+    empty = statistics.empty
+    if not len(empty):
+        return stepped, ()
+    served = np.setdiff1d(np.arange(len(centers)), empty)
+    needs = np.full(engine.n_rows, np.inf)
+    if len(served):
+        engine.lower(needs, centers[served])
+    weights = engine.data.weights_or_ones()
+    repaired = stepped.copy()
+    moved = []
+    for k in empty:
+        neediest = int(np.argmax(np.where(weights > 0, needs, 0) * weights))
+        if needs[neediest] == 0:
+            break  # Every row lies on a center already: there is nothing to gain.
+        repaired[k] = engine.take(np.array([neediest]))[0]
+        engine.lower(needs, repaired[[k]])
+        moved.append(int(k))
+    return repaired, tuple(moved)

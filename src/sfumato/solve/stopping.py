@@ -1,0 +1,35 @@
+"""When to stop, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.solve.solution import Outcome
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Stop when the objective falls by at most ``tol`` of its value, or after ``max_iter``.
+
+    The paper prints this condition inverted and absolute; relative to the value, it does not
+    depend on the units of the data.
+    """
+
+    max_iter: int
+    tol: float
+
+    def __call__(self, objectives: Sequence[float], repaired: bool) -> Outcome | None:
+        """Outcome after the given objective values, the last being that of the present centers.
+
+        A repair in the present iteration will change the objective, so it counts as progress.
+        """
+        if objectives[-1] == 0:
+            return Outcome.EXACT
+        if len(objectives) > 1 and not repaired:
+            previous, present = objectives[-2:]
+            if previous - present <= self.tol * abs(previous):
+                return Outcome.CONVERGED
+        if len(objectives) >= self.max_iter:
+            return Outcome.OUT_OF_ITERATIONS
+        return None

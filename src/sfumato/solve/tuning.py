@@ -1,0 +1,115 @@
+"""Parameters that the data chooses, from a short pilot fit on a sample.
+
+The fuzzifier. For the power rule to give the posterior of two Gaussian clusters of width sigma in
+D dimensions, ``(h1/h2)^(degree/(r-1))`` must equal ``exp(-(h2^2 - h1^2) / (2 sigma^2))``. Rows lie at
+``h^2`` near ``D sigma^2``, which gives ``degree / (r - 1) = D``. With a larger r, in high
+dimension, far centers keep large memberships and all centers slide together. D is read off
+the distances to the nearest center: ``mean(h)^2 / (2 var(h)) = D`` for a D-dimensional Gaussian.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engines.base import Assignment, Engine
+from sfumato.problem import Hard, Power, Problem, Simplex
+from sfumato.problem.memberships import DEFAULT_ACTIVE, row_gamma
+from sfumato.solve.initializers import Initializer
+from sfumato.solve.solution import Solution
+from sfumato.solve.solver import solve
+from sfumato.solve.stopping import Stopping
+
+Floats = NDArray[np.floating]
+
+PILOT = Stopping(max_iter=20, tol=1e-3)
+PILOT_STARTS = 3
+PILOT_ROUNDS = 2
+LEAST_CLUSTER = 5
+"""Rows below which a cluster says nothing about its dimension."""
+LARGEST_DIMENSION = 1000
+"""Above it the exponent 1/(r-1) would magnify the rounding of float32 distances visibly."""
+
+
+def pilot_rows(n_clusters: int) -> int:
+    """Size of the pilot's sample: it grows with the clusters, never with the data."""
+    return 4096 + 64 * n_clusters
+
+
+def needs_tuning(problem: Problem) -> bool:
+    """Whether a parameter of the membership rule waits for the data."""
+    rule = problem.membership
+    return "auto" in (getattr(rule, "fuzzifier", None), getattr(rule, "gamma", None))
+
+
+def tune(
+    engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
+) -> tuple[Problem, int | None]:
+    """Problem with every parameter a number, and the intrinsic dimension if one was needed."""
+    problem = engine.problem
+    if not needs_tuning(problem):
+        return problem, None
+    sample = engine.sampled(pilot_rows(n_clusters), rng)
+    pilot = _pilot(sample.with_problem(Problem(problem.loss, Hard())), n_clusters, initializer, rng)
+    if isinstance(problem.membership, Simplex):
+        return problem.with_membership(gamma=typical_gamma(sample, pilot.centers)), None
+    dimension = intrinsic_dimension(sample, pilot.centers)
+    for _ in range(PILOT_ROUNDS):
+        tuned = problem.with_membership(fuzzifier=matched_fuzzifier(problem, dimension))
+        pilot = solve(sample.with_problem(tuned), pilot.centers, PILOT)
+        dimension = intrinsic_dimension(sample.with_problem(tuned), pilot.centers)
+    return problem.with_membership(fuzzifier=matched_fuzzifier(problem, dimension)), dimension
+
+
+def _pilot(
+    engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
+) -> Solution:
+    """Best of a few short hard fits."""
+    starts = PILOT_STARTS if initializer.random else 1
+    fits = [
+        solve(engine, initializer.centers(engine, n_clusters, rng), PILOT) for _ in range(starts)
+    ]
+    return min(fits, key=lambda fit: fit.objective)
+
+
+def matched_fuzzifier(problem: Problem, dimension: int) -> float:
+    """Fuzzifier that suits clusters of this dimension: 1 + 1/D, or 1 + 2/D for squared losses."""
+    assert isinstance(problem.membership, Power)
+    return 1 + problem.loss.degree / dimension
+
+
+def intrinsic_dimension(engine: Engine, centers: Floats) -> int:
+    """Median over clusters of ``mean(h)^2 / (2 var(h))``, rounded, at most the feature count."""
+    hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
+    assignment = hard.assign(centers)
+    estimates = [
+        estimate
+        for k in range(len(centers))
+        if (estimate := _dimension_of(assignment, k, engine.data.weights_or_ones())) is not None
+    ]
+    largest = min(engine.data.n_features, LARGEST_DIMENSION)
+    if not estimates:
+        return largest
+    return int(np.clip(np.rint(np.median(estimates)), 1, largest))
+
+
+def _dimension_of(assignment: Assignment, cluster: int, weights: Floats) -> float | None:
+    """Estimate from one cluster, or None if it is too small or has no spread."""
+    inside = assignment.labels == cluster
+    if inside.sum() < LEAST_CLUSTER:
+        return None
+    distances = assignment.distances[inside].astype(np.float64)
+    mean = np.average(distances, weights=weights[inside])
+    variance = np.average((distances - mean) ** 2, weights=weights[inside])
+    if not variance > np.finfo(np.float32).eps * mean**2:
+        return None
+    return float(mean**2 / (2 * variance))
+
+
+def typical_gamma(engine: Engine, centers: Floats) -> float:
+    """Mean over rows of the gamma that would leave the default number of memberships."""
+    losses = engine.problem.loss.value(engine.distances(centers).astype(np.float64) ** 2)
+    n_active = min(DEFAULT_ACTIVE, len(centers))
+    nearest = np.sort(losses, axis=1)[:, : n_active + 1]
+    gamma = float(np.average(row_gamma(nearest, n_active), weights=engine.data.weights_or_ones()))
+    return gamma if gamma > 0 else 1.0

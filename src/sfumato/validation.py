@@ -1,0 +1,294 @@
+"""User input becomes Data: the only module that raises about input.
+
+Messages say what was given, what is wrong and what to do. No array is copied whole, except where
+its type leaves no choice (lists, objects, half precision, CSC).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from sfumato.data import Data, row_blocks, rows_per_block
+from sfumato.problem.checks import require_integer
+
+Floats = NDArray[np.floating]
+
+
+def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
+    """Check training data; sets ``n_features_in_`` and ``feature_names_in_``."""
+    rows = _check_rows(estimator, X, reset=True)
+    weights = _check_weights(sample_weight, rows.shape[0])
+    dtype = _computing_dtype(rows)
+    survey = _survey(rows, weights)
+    _check_range(survey, rows.shape[1], dtype)
+    return Data(rows, weights, dtype, survey.middle.astype(dtype).astype(np.float64))
+
+
+def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -> Data:
+    """Check data for a fitted estimator; coordinates are measured as during the fit."""
+    rows = _check_rows(estimator, X, reset=False)
+    weights = _check_weights(sample_weight, rows.shape[0])
+    dtype = _computing_dtype(rows)
+    _check_range(_survey(rows, weights), rows.shape[1], dtype)
+    if sp.issparse(rows):
+        origin = np.zeros_like(origin)
+    return Data(rows, weights, dtype, origin)
+
+
+def check_counts(estimator: Any) -> None:
+    """Check the numbers among an estimator's parameters that need no data."""
+    require_integer("n_clusters", estimator.n_clusters, least=1, advice="use e.g. 8")
+    require_integer("max_iter", estimator.max_iter, least=1, advice="use e.g. 300")
+    if estimator.n_init != "auto":
+        require_integer("n_init", estimator.n_init, least=1, advice="use e.g. 10, or 'auto'")
+    if estimator.n_threads is not None:
+        advice = "use None for all processors"
+        require_integer("n_threads", estimator.n_threads, least=1, advice=advice)
+    tol = estimator.tol
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= tol < 1:
+        raise ValueError(
+            f"tol={tol!r} must be a number in [0, 1): the relative fall of the objective at which "
+            "to stop; use e.g. 1e-7, or 0 to go on until it no longer falls."
+        )
+
+
+def check_enough_rows(data: Data, n_clusters: int) -> None:
+    """Raise unless at least ``n_clusters`` distinct rows have a positive weight."""
+    if data.n_rows < n_clusters:
+        raise ValueError(
+            f"n_samples={data.n_rows} is fewer than n_clusters={n_clusters}; give more rows or use "
+            f"n_clusters <= {data.n_rows}."
+        )
+    seen: set[bytes] = set()
+    positive = data.weights_or_ones() > 0
+    # Usually the first few rows settle it, so blocks start small.
+    start, step = 0, 2 * n_clusters
+    while start < data.n_rows:
+        block = slice(start, start + step)
+        seen |= _distinct(data.rows[block][positive[block]])
+        if len(seen) >= n_clusters:
+            return
+        start, step = start + step, min(2 * step, rows_per_block(data.n_features))
+    raise ValueError(
+        f"X has only {len(seen)} distinct rows of positive weight, fewer than "
+        f"n_clusters={n_clusters}; use n_clusters <= {max(1, len(seen))}."
+    )
+
+
+def check_centers(given: Any, n_clusters: int, n_features: int, source: str) -> Floats:
+    """Initial centers as a new float64 array of the right shape."""
+    try:
+        centers = np.array(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{source} is not an array of numbers ({error}); it must have shape "
+            f"(n_clusters, n_features) = ({n_clusters}, {n_features})."
+        ) from error
+    if centers.shape != (n_clusters, n_features):
+        raise ValueError(
+            f"{source} has shape {centers.shape}; it must have shape "
+            f"(n_clusters, n_features) = ({n_clusters}, {n_features})."
+        )
+    if not np.isfinite(centers).all():
+        row, column = np.argwhere(~np.isfinite(centers))[0]
+        raise ValueError(
+            f"{source} contains {centers[row, column]} at row {row}, column {column}; centers must "
+            "be finite."
+        )
+    return centers
+
+
+@dataclass
+class _Survey:
+    """Extent of the rows that count, gathered block by block."""
+
+    middle: Floats
+    low: Floats
+    high: Floats
+
+
+def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
+    """Rows as an ndarray or a CSR array of some real dtype, whatever they came in."""
+    if np.iscomplexobj(X.dtype.type() if sp.issparse(X) else X):
+        raise ValueError(
+            "Complex data not supported: X holds complex numbers, which have no order of their "
+            "own; pass real features, e.g. np.hstack([X.real, X.imag])."
+        )
+    try:
+        rows = validate_data(
+            estimator,
+            X,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite=False,
+            reset=reset,
+        )
+    except (TypeError, ValueError) as error:
+        text = _first_text(X)
+        if text is None:
+            raise
+        raise ValueError(f"{text} ({error})") from error
+    if sp.issparse(rows):
+        rows = sp.csr_array(rows)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+    return _plain_numbers(rows)
+
+
+def _plain_numbers(rows: Any) -> Any:
+    """Rows of a dtype that engines read directly; others are converted to float64."""
+    dtype = rows.dtype
+    if dtype.kind in "biu" or dtype in (np.float32, np.float64):
+        return rows if dtype.isnative else rows.astype(dtype.newbyteorder("="))
+    return rows.astype(np.float64)
+
+
+def _computing_dtype(rows: Any) -> np.dtype[np.floating]:
+    return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+
+
+def _first_text(X: Any) -> str | None:
+    """Where the first value is that cannot be read as a number, in words."""
+    names = getattr(X, "columns", None)
+    try:
+        table = np.asarray(X, dtype=object)
+    except (TypeError, ValueError):
+        return None
+    if table.ndim != 2:
+        return None
+    for column in range(table.shape[1]):
+        for row, value in enumerate(table[:, column]):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                name = f"column {column}" if names is None else f"column {names[column]!r}"
+                return (
+                    f"X holds {value!r} at row {row}, {name}, which is not a number; drop the "
+                    "column, or encode it (sklearn.preprocessing.OneHotEncoder)."
+                )
+    return None
+
+
+def _check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Weights as a float64 array, or None if all are one."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; it must have one weight per row, shape "
+            f"({n_rows},)."
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.argmax(~np.isfinite(weights)))
+        raise ValueError(f"sample_weight contains {weights[row]} at row {row}; use finite weights.")
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(
+            f"sample_weight is negative at row {row}: {weights[row]:g}; use weights >= 0, and 0 to "
+            "leave a row out."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight > 0.")
+    return None if (weights == 1).all() else weights
+
+
+def _survey(rows: Any, weights: Floats | None) -> _Survey:
+    """Mean, smallest and largest value of each feature; raises at the first value not finite."""
+    n_rows, n_features = rows.shape
+    if sp.issparse(rows):
+        _check_finite_sparse(rows)
+        extent = np.array([rows.min(), rows.max()], dtype=np.float64) if n_rows else np.zeros(2)
+        return _Survey(np.zeros(n_features), extent[:1], extent[1:])
+    total = np.zeros(n_features)
+    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    counted = 0
+    for block in row_blocks(n_rows, n_features):
+        part = np.asarray(rows[block])
+        _check_finite(part, block.start)
+        if weights is not None:
+            part = part[weights[block] > 0]
+            if not len(part):
+                continue
+        # Halved and doubled again, so that sums of huge but finite values stay finite.
+        total += 2 * (part.mean(axis=0, dtype=np.float64) / 2 * len(part))
+        counted += len(part)
+        np.minimum(low, part.min(axis=0), out=low)
+        np.maximum(high, part.max(axis=0), out=high)
+    middle = total / max(1, counted)
+    return _Survey(np.where(np.isfinite(middle), middle, 0.0), low, high)
+
+
+def _check_finite(part: NDArray[Any], start: int) -> None:
+    if part.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(part.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(part)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        _raise_not_finite(part[row, column], start + int(row), int(column))
+
+
+def _check_finite_sparse(rows: sp.csr_array) -> None:
+    if rows.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(rows.data)
+    if bad.any():
+        entry = int(np.argmax(bad))
+        row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
+        _raise_not_finite(rows.data[entry], row, int(rows.indices[entry]))
+
+
+def _raise_not_finite(value: Any, row: int, column: int) -> None:
+    what = "NaN" if np.isnan(value) else "infinity (inf)"
+    raise ValueError(
+        f"Input X contains {what}, first at row {row}, column {column}; drop such rows, or fill "
+        "them in, e.g. with sklearn.impute.SimpleImputer."
+    )
+
+
+def _check_range(survey: _Survey, n_features: int, dtype: np.dtype[np.floating]) -> None:
+    """Raise if squared distances would over- or underflow."""
+    if not len(survey.low):
+        return
+    with np.errstate(over="ignore"):
+        spread = float((survey.high - survey.low).max())
+    limits = np.finfo(dtype)
+    largest = float(np.sqrt(limits.max / (4.0 * n_features)))
+    smallest = float(np.sqrt(limits.tiny / limits.eps))
+    if spread > largest:
+        raise ValueError(
+            f"X spreads over {spread:.3g}, so that squared distances overflow {dtype.name} (the "
+            f"limit is {largest:.3g}); rescale it, e.g. X / {spread:.1g}"
+            + (", or pass float64." if dtype == np.float32 else ".")
+        )
+    if 0 < spread < smallest:
+        raise ValueError(
+            f"X spreads over only {spread:.3g}, so that squared distances underflow {dtype.name} "
+            f"(the limit is {smallest:.3g}); rescale it, e.g. X / {spread:.1g}"
+            + (", or pass float64." if dtype == np.float32 else ".")
+        )
+
+
+def _distinct(rows: Any) -> set[bytes]:
+    """Distinct rows, as bytes."""
+    dense = rows.toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
+    # Adding zero makes -0.0 and 0.0 the same bytes.
+    return {row.tobytes() for row in np.unique(dense + dense.dtype.type(0), axis=0)}
+
+
+def is_given_centers(init: Any) -> bool:
+    """Whether ``init`` is an array of centers rather than a name or a callable."""
+    return not isinstance(init, str) and not callable(init) and not isinstance(init, Integral)
