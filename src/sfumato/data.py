@@ -33,13 +33,18 @@ class Data:
         float32 or float64: the precision of the computation and of its results.
     origin : ndarray of shape (n_features,)
         Point from which coordinates are measured inside a pass, near the middle of the data, so
-        that no digits are lost to a common offset. Zero for sparse rows, which stay sparse.
+        that no digits are lost to a common offset. Rounded to ``dtype``, so that a row and a center
+        that are equal stay so. Zero for sparse rows, which stay sparse.
     """
 
     rows: NDArray[np.generic] | sp.csr_array
     weights: Floats | None
     dtype: np.dtype[np.floating]
     origin: Floats
+
+    def __post_init__(self) -> None:
+        origin = np.zeros_like(self.origin) if self.is_sparse else self.origin
+        object.__setattr__(self, "origin", origin.astype(self.dtype).astype(np.float64))
 
     @property
     def n_rows(self) -> int:

@@ -1,1 +1,122 @@
-from sfumato.engines.reference import ReferenceEngine as NativeEngine
+"""The compiled engine: the same passes as ``reference.py``, fused and threaded.
+
+Everything is computed in the precision of the data and summed in double. Work is cut into strips by
+the shape of the data, so that results are the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sfumato.engines.core import core
+from sfumato.data import Data
+from sfumato.engines.base import Assignment, Engine
+from sfumato.engines.threads import single_threaded_blas
+from sfumato.problem import Problem
+from sfumato.solve.statistics import Statistics
+
+Floats = NDArray[np.floating]
+
+
+class NativeEngine(Engine):
+    """C++ and OpenMP, in memory or memory-mapped."""
+
+    def __init__(self, data: Data, problem: Problem, n_threads: int) -> None:
+        super().__init__(data, problem, n_threads)
+        self._rows = _native_rows(data)
+
+    def with_problem(self, problem: Problem) -> NativeEngine:
+        """Return the engine for another problem on the same data."""
+        return NativeEngine(self.data, problem, self.n_threads)
+
+    def sweep(self, centers: Floats) -> Statistics:
+        """One pass: statistics at the given centers."""
+        pull, weight, hold = np.empty(centers.shape), np.empty(len(centers)), np.empty(len(centers))
+        with single_threaded_blas():
+            objective = core.sweep(*self._pass(centers), pull, weight, hold)
+        return Statistics(pull, weight, hold, objective)
+
+    def assign(self, centers: Floats) -> Assignment:
+        """Labels, distances and memberships of all rows."""
+        labels = np.empty(self.n_rows, dtype=np.int32)
+        distances = np.empty(self.n_rows, dtype=self.data.dtype)
+        n_clusters = len(centers)
+        n_entries = self.problem.membership.n_entries(n_clusters)
+        if n_entries is not None:
+            offsets = None
+            indptr = np.arange(self.n_rows + 1, dtype=np.int64) * n_entries
+        else:  # One pass to count the entries of each row, another to write them.
+            counts = np.empty(self.n_rows, dtype=np.int32)
+            self._typed("assign")(*self._pass(centers), None, None, counts, None, None, None)
+            offsets = indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        indices = np.empty(indptr[-1], dtype=np.int32)
+        values = np.empty(indptr[-1], dtype=self.data.dtype)
+        objective = self._typed("assign")(
+            *self._pass(centers), labels, distances, None, offsets, indices, values
+        )
+        if indptr[-1] <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)
+        memberships = sp.csr_array((values, indices, indptr), shape=(self.n_rows, n_clusters))
+        return Assignment(labels, distances, memberships, objective)
+
+    def distances(self, centers: Floats) -> Floats:
+        """Distances of all rows to all centers, in the precision of the data."""
+        out = np.empty((self.n_rows, len(centers)), dtype=self.data.dtype)
+        self._typed("distances")(self._rows, self._local(centers), self.n_threads, out)
+        return out
+
+    def lower(self, costs: Floats, centers: Floats) -> None:
+        """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
+        loss = twin(self.problem.loss)
+        core.lower(self._rows, self._local(centers), loss, self.n_threads, costs)
+
+    def potentials(self, costs: Floats, candidates: Floats) -> Floats:
+        """Weighted total of the costs if each candidate alone were added to the centers."""
+        totals = np.empty(len(candidates))
+        core.potentials(
+            self._rows,
+            self.data.weights,
+            self._local(candidates),
+            twin(self.problem.loss),
+            self.n_threads,
+            costs,
+            totals,
+        )
+        return totals
+
+    def _typed(self, name: str) -> Any:
+        """Return the compiled function that writes arrays of the data's precision."""
+        return getattr(core, f"{name}_{self.data.dtype.name}")
+
+    def _local(self, centers: Floats) -> Floats:
+        """Centers measured from the origin of the data."""
+        return np.ascontiguousarray(centers - self.data.origin, dtype=np.float64)
+
+    def _pass(self, centers: Floats) -> tuple[Any, ...]:
+        """Arguments that every pass with memberships begins with."""
+        return (
+            self._rows,
+            self.data.weights,
+            self._local(centers),
+            twin(self.problem.loss),
+            twin(self.problem.membership),
+            self.n_threads,
+        )
+
+
+def twin(part: BaseEstimator) -> Any:
+    """Compiled part of the same name and parameters."""
+    return getattr(core, type(part).__name__)(**part.get_params())
+
+
+def _native_rows(data: Data) -> Any:
+    single = data.dtype == np.float32
+    if data.is_sparse:
+        rows = data.rows
+        return core.Rows.csr(rows.data, rows.indices, rows.indptr, data.n_features, single)
+    return core.Rows.dense(data.rows, data.origin, single)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cache
+from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
 
-from sfumato import _core
+from sfumato.engines.core import core
 
 
 def effective_threads(n_threads: int | None) -> int:
@@ -18,10 +20,19 @@ def effective_threads(n_threads: int | None) -> int:
     """
     if n_threads is not None:
         return n_threads
-    return max(1, min(_core.max_threads(), joblib.cpu_count()))
+    return max(1, min(core.max_threads(), joblib.cpu_count()))
 
 
 @cache
-def blas_controller() -> ThreadpoolController:
-    """Libraries of this process whose threads can be limited; looking for them is slow."""
-    return ThreadpoolController()
+def _blas() -> ThreadpoolController:
+    """BLAS libraries of this process; looking for them takes longer than a small pass."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """Context in which a matrix product stays on the thread that calls it.
+
+    A pass has its own threads, and products cut by another thread count could differ in rounding.
+    """
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limit

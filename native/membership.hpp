@@ -1,0 +1,145 @@
+// Membership rules; twins of src/sfumato/problem/memberships.py.
+//
+// A rule sees a block of rows: losses of the nearest centers, nearest first, as one array over the
+// rows per rank. It fills memberships, their coefficients phi in the objective, and the objective.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "power.hpp"
+
+namespace sfumato {
+
+// Ranks x rows, all arrays over rows contiguous.
+struct Terms {
+  Terms(int ranks, int capacity)
+      : capacity(capacity),
+        loss(static_cast<size_t>(ranks) * capacity),
+        membership(loss.size()),
+        phi(loss.size()),
+        objective(capacity) {}
+
+  int capacity;
+  std::vector<double> loss, membership, phi, objective;
+
+  double* at(std::vector<double>& values, int rank) const {
+    return values.data() + static_cast<size_t>(rank) * capacity;
+  }
+};
+
+struct Hard {
+  int n_nearest(int) const { return 1; }
+  int n_entries(int) const { return 1; }
+
+  void solve(Terms& terms, int n_rows, int) const {
+    std::fill_n(terms.membership.data(), n_rows, 1.0);
+    std::fill_n(terms.phi.data(), n_rows, 1.0);
+    std::copy_n(terms.loss.data(), n_rows, terms.objective.data());
+  }
+};
+
+struct Power {
+  int n_active = 1;
+  double fuzzifier = 2.0;
+
+  int n_nearest(int) const { return n_active; }
+  int n_entries(int) const { return n_active; }
+
+  // With ratios q = smallest / loss in 0..1, shares s = q^(1/(r-1)) and their sum S:
+  // membership s / S, phi = membership^r = s q / S^r (one power per entry), objective
+  // smallest * S^(1-r). Nothing over- or underflows.
+  void solve(Terms& terms, int n_rows, int ranks) const {
+    const UnitPower share(1 / (fuzzifier - 1));
+    const double* smallest = terms.loss.data();
+    std::vector<double>& total = terms.objective;
+    std::fill_n(total.data(), n_rows, 0.0);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double* loss = terms.at(terms.loss, rank);
+      double* ratio = terms.at(terms.phi, rank);
+      double* shares = terms.at(terms.membership, rank);
+      for (int i = 0; i < n_rows; ++i) {
+        ratio[i] = smallest[i] > 0 ? smallest[i] / loss[i] : (loss[i] == 0 ? 1.0 : 0.0);
+      }
+      std::copy_n(ratio, n_rows, shares);
+      share.apply(shares, n_rows);
+      for (int i = 0; i < n_rows; ++i) total[i] += shares[i];
+    }
+    for (int i = 0; i < n_rows; ++i) {
+      const double sum = total[i], power = std::pow(sum, fuzzifier);
+      for (int rank = 0; rank < ranks; ++rank) {
+        double& phi = terms.at(terms.phi, rank)[i];
+        double& membership = terms.at(terms.membership, rank)[i];
+        phi *= membership / power;
+        membership /= sum;
+      }
+      total[i] = smallest[i] * sum / power;
+    }
+  }
+};
+
+struct Simplex {
+  double gamma = 0.0;  // Used if n_active is 0.
+  int n_active = 0;
+
+  int n_nearest(int n_clusters) const {
+    return n_active > 0 ? std::min(n_active + 1, n_clusters) : n_clusters;
+  }
+  int n_entries(int) const { return n_active > 0 ? n_active : -1; }
+
+  void solve(Terms& terms, int n_rows, int ranks) const {
+    for (int i = 0; i < n_rows; ++i) solve_row(terms, i, ranks);
+  }
+
+ private:
+  void solve_row(Terms& terms, int i, int ranks) const {
+    const size_t stride = terms.capacity;
+    const double* loss = terms.loss.data() + i;
+    double* membership = terms.membership.data() + i;
+    double* phi = terms.phi.data() + i;
+    const double smallest = loss[0];
+    const double row_gamma = n_active > 0 ? gamma_of_row(loss, stride, ranks) : gamma;
+
+    // The first `count` memberships are positive: see project() in memberships.py.
+    const int most = n_active > 0 ? n_active : ranks;
+    double sum = 0, level = 0;
+    int count = 0;
+    for (; count < most; ++count) {
+      const double excess = loss[count * stride] - smallest;
+      const double next = (2 * row_gamma + sum + excess) / (count + 1);
+      if (!(excess < next || excess == 0)) break;
+      sum += excess;
+      level = next;
+    }
+    double total = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double excess = loss[rank * stride] - smallest;
+      const double soft = rank < count ? (level - excess) / (2 * row_gamma) : 0.0;
+      membership[rank * stride] = soft;
+      total += soft;
+    }
+    if (!(total > 0) || !std::isfinite(total)) {  // gamma is 0: the nearest share equally.
+      for (int rank = 0; rank < count; ++rank) membership[rank * stride] = 1.0;
+      total = count;
+    }
+    double linear = 0, quadratic = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double value = membership[rank * stride] / total;
+      membership[rank * stride] = phi[rank * stride] = value;
+      linear += value * loss[rank * stride];
+      quadratic += value * value;
+    }
+    terms.objective[i] = linear + row_gamma * quadratic;
+  }
+
+  // The gamma that leaves exactly n_active memberships; row_gamma() in memberships.py.
+  double gamma_of_row(const double* loss, size_t stride, int ranks) const {
+    double sum = 0;
+    for (int rank = 0; rank < n_active; ++rank) sum += loss[rank * stride];
+    if (ranks > n_active) return (n_active * loss[n_active * stride] - sum) / 2;
+    return n_active * loss[(n_active - 1) * stride] - sum;
+  }
+};
+
+}  // namespace sfumato

@@ -1,0 +1,61 @@
+// Work cut into strips by the shape of the data, never by the number of threads.
+//
+// Each strip is summed by one thread, and strips are added in their order: the same bits for any
+// number of threads. The order is part of the contract.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+namespace sfumato {
+
+// Asked by the calling thread between strips; true ends the pass early.
+using Interrupted = bool (*)();
+
+constexpr int kBlockBytes = 1 << 17;  // A block of rows stays in the second-level cache.
+constexpr int kLeastBlock = 32, kLargestBlock = 256;
+
+inline int block_rows(ptrdiff_t n_features, size_t scalar_bytes) {
+  const ptrdiff_t fitting = kBlockBytes / (static_cast<ptrdiff_t>(scalar_bytes) * std::max<ptrdiff_t>(1, n_features));
+  return static_cast<int>(std::clamp<ptrdiff_t>(fitting / 32 * 32, kLeastBlock, kLargestBlock));
+}
+
+struct Strips {
+  ptrdiff_t n_rows;
+  ptrdiff_t rows_per_strip;
+  int count;
+
+  ptrdiff_t begin(int strip) const { return strip * rows_per_strip; }
+  ptrdiff_t end(int strip) const { return std::min(n_rows, begin(strip) + rows_per_strip); }
+};
+
+// A strip has sums of its own, one row of them per center: the bound n / (12 c) keeps all of them
+// together under a sixth of float32 data, and small data, where that does not matter, gets four.
+inline Strips cut(ptrdiff_t n_rows, ptrdiff_t n_clusters) {
+  constexpr ptrdiff_t most = 64, few = 4, least_rows = 64;
+  const ptrdiff_t bound = std::max(n_rows / (12 * std::max<ptrdiff_t>(1, n_clusters)),
+                                   std::min(few, n_rows / least_rows));
+  const ptrdiff_t wanted = std::clamp<ptrdiff_t>(bound, 1, most);
+  ptrdiff_t rows = (n_rows + wanted - 1) / wanted;
+  rows = std::max<ptrdiff_t>(1, (rows + 31) / 32 * 32);
+  return {n_rows, rows, static_cast<int>((n_rows + rows - 1) / rows)};
+}
+
+// Calls body(strip, thread) for every strip; false if interrupted. The body must not throw.
+template <class Body>
+bool for_each_strip(const Strips& strips, int n_threads, Interrupted interrupted, Body&& body) {
+  std::atomic<bool> stop{false};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
+  for (int strip = 0; strip < strips.count; ++strip) {
+    if (stop) continue;
+    const int thread = omp_get_thread_num();
+    body(strip, thread);
+    if (thread == 0 && interrupted != nullptr && interrupted()) stop = true;
+  }
+  return !stop;
+}
+
+}  // namespace sfumato

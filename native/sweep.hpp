@@ -1,0 +1,305 @@
+// The fused pass: load a block, distances, nearest centers, memberships, sums. One block of rows is
+// in flight at a time, and nothing of size rows x clusters ever exists.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "blas.hpp"
+#include "loss.hpp"
+#include "membership.hpp"
+#include "nearest.hpp"
+#include "rows.hpp"
+#include "strips.hpp"
+
+namespace sfumato {
+
+struct Pass {
+  const double* weights;  // Per row, or null for all ones.
+  CentersView centers;    // Measured from the origin of the rows.
+  int n_threads;
+  Interrupted interrupted;
+  Blas blas;
+};
+
+// Where a sweep puts its sums, at centers b_k; see Statistics in statistics.py.
+struct Moments {
+  double* pull;    // n_clusters x n_features
+  double* weight;  // n_clusters
+  double* hold;    // n_clusters
+};
+
+// Where an assignment puts its rows; see Assignment in base.py. Null arrays are not written.
+template <class T>
+struct Places {
+  std::int32_t* labels;
+  T* distances;
+  std::int32_t* counts;         // Memberships of each row that are not zero.
+  const std::int64_t* offsets;  // Start of each row for rules without a fixed number of entries;
+                                // zeros are then left out.
+  std::int32_t* indices;
+  T* memberships;
+};
+
+// Scratch of one thread: a block and everything known of it.
+template <class Rows>
+struct Workspace {
+  using T = typename Rows::Scalar;
+
+  Workspace(const Rows& rows, int ranks, int n_clusters, int capacity)
+      : block(rows, capacity),
+        sq_dist(static_cast<size_t>(n_clusters) * capacity),
+        nearest(ranks, n_clusters, capacity),
+        terms(ranks, capacity),
+        sorted(ranks) {}
+
+  typename Rows::Block block;
+  std::vector<T> sq_dist, pulls;  // n_clusters x capacity
+  Nearest<T> nearest;
+  Terms terms;
+  std::vector<int> sorted;
+};
+
+// Sums of one strip, in one array: per center the features, then weights, holds, the objective.
+class StripSums {
+ public:
+  StripSums(int strips, int n_clusters, ptrdiff_t n_features)
+      : n_clusters_(n_clusters),
+        n_features_(n_features),
+        size_(n_clusters * n_features + 2 * n_clusters + 1),
+        values_(static_cast<size_t>(strips) * size_) {}
+
+  int n_clusters() const { return static_cast<int>(n_clusters_); }
+  ptrdiff_t n_features() const { return n_features_; }
+  double* of(int strip) { return values_.data() + strip * size_; }
+  double* center(double* sums, ptrdiff_t k) const { return sums + k * n_features_; }
+  double& weight(double* sums, ptrdiff_t k) const { return sums[n_clusters_ * n_features_ + k]; }
+  double& hold(double* sums, ptrdiff_t k) const { return (&weight(sums, n_clusters_))[k]; }
+  double& objective(double* sums) const { return sums[size_ - 1]; }
+
+  // Adds all strips to the first, in order.
+  double* total(int n_threads) {
+    const ptrdiff_t strips = values_.size() / size_;
+#pragma omp parallel for schedule(static) num_threads(n_threads) if (size_ > 4096)
+    for (ptrdiff_t e = 0; e < size_; ++e) {
+      for (ptrdiff_t strip = 1; strip < strips; ++strip) values_[e] += values_[strip * size_ + e];
+    }
+    return values_.data();
+  }
+
+ private:
+  ptrdiff_t n_clusters_, n_features_, size_;
+  std::vector<double> values_;
+};
+
+// From the block's distances to its terms.
+template <class Rows, class Loss, class Membership>
+void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& centers, int n_clusters,
+                 ptrdiff_t begin, int n_rows, const Loss& loss, const Membership& membership) {
+  work.block.load(begin, n_rows);
+  work.block.squared_distances(centers, n_clusters, work.sq_dist.data());
+  select_nearest(work.sq_dist.data(), n_clusters, n_rows, work.nearest);
+  for (int rank = 0; rank < work.nearest.ranks; ++rank) {
+    const auto* sq_dist = work.nearest.sq_dist_at(rank);
+    double* losses = work.terms.at(work.terms.loss, rank);
+    for (int i = 0; i < n_rows; ++i) losses[i] = loss.value(double(sq_dist[i]));
+  }
+  membership.solve(work.terms, n_rows, work.nearest.ranks);
+}
+
+// When most centers are active in every row, sums are a matrix product that is nearly dense.
+template <class Rows>
+bool sums_by_product(const Blas& blas, int ranks, int n_clusters, ptrdiff_t n_features) {
+  return Rows::dense && blas.gemm(typename Rows::Scalar()) != nullptr && 4 * ranks >= n_clusters &&
+         n_clusters * n_features >= 256;
+}
+
+template <class Rows, class Loss>
+void accumulate(Workspace<Rows>& work, const double* weights, int n_rows, const Loss& loss,
+                const Blas& blas, const StripSums& layout, double* sums) {
+  using T = typename Rows::Scalar;
+  const bool by_product = sums_by_product<Rows>(blas, work.nearest.ranks, layout.n_clusters(),
+                                                layout.n_features());
+  if (by_product) work.pulls.assign(work.sq_dist.size(), T(0));
+  for (int i = 0; i < n_rows; ++i) {
+    const double v = weights ? weights[i] : 1.0;
+    if (v == 0) continue;
+    for (int rank = 0; rank < work.nearest.ranks; ++rank) {
+      const double phi = v * work.terms.at(work.terms.phi, rank)[i];
+      if (phi == 0) continue;
+      const double sq_dist = work.nearest.sq_dist_at(rank)[i];
+      const ptrdiff_t k = work.nearest.index_at(rank)[i];
+      if (sq_dist == 0) layout.hold(sums, k) += phi * Loss::kink;
+      const double pull = phi * loss.weight(sq_dist);
+      if (pull == 0) continue;
+      layout.weight(sums, k) += pull;
+      if (by_product) {
+        work.pulls[k * work.nearest.capacity + i] = static_cast<T>(pull);
+      } else {
+        work.block.add(i, pull, layout.center(sums, k));
+      }
+    }
+  }
+  if constexpr (Rows::dense) {
+    if (by_product) {
+      work.block.add_product(blas.gemm(T()), work.pulls, layout.n_clusters(), sums);
+    }
+  }
+}
+
+// Entries of a row, by ascending center.
+template <class Rows>
+void place_entries(Workspace<Rows>& work, int i, ptrdiff_t row, int entries,
+                   const Places<typename Rows::Scalar>& out) {
+  auto& order = work.sorted;
+  std::iota(order.begin(), order.begin() + entries, 0);
+  std::sort(order.begin(), order.begin() + entries, [&](int a, int b) {
+    return work.nearest.index_at(a)[i] < work.nearest.index_at(b)[i];
+  });
+  ptrdiff_t at = out.offsets ? out.offsets[row] : row * entries;
+  for (int e = 0; e < entries; ++e) {
+    const double membership = work.terms.at(work.terms.membership, order[e])[i];
+    if (out.offsets && membership == 0) continue;
+    out.indices[at] = static_cast<std::int32_t>(work.nearest.index_at(order[e])[i]);
+    out.memberships[at++] = static_cast<typename Rows::Scalar>(membership);
+  }
+}
+
+template <class Rows>
+void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
+           const Places<typename Rows::Scalar>& out) {
+  for (int i = 0; i < n_rows; ++i) {
+    const ptrdiff_t row = begin + i;
+    if (out.labels) out.labels[row] = static_cast<std::int32_t>(work.nearest.index_at(0)[i]);
+    if (out.distances) out.distances[row] = std::sqrt(work.nearest.sq_dist_at(0)[i]);
+    if (out.counts) {
+      out.counts[row] = 0;
+      for (int rank = 0; rank < entries; ++rank) {
+        out.counts[row] += work.terms.at(work.terms.membership, rank)[i] != 0;
+      }
+    }
+    if (out.memberships) place_entries(work, i, row, entries, out);
+  }
+}
+
+// Calls body(strip, work, begin, n_rows) for every block of every strip, in order within a strip.
+template <class Rows, class Body>
+bool for_each_block(const Rows& rows, const Pass& pass, int ranks, Body&& body) {
+  const int c = pass.centers.n_clusters;
+  const Strips strips = cut(rows.n_rows, c);
+  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
+  const int n_threads = std::min(pass.n_threads, strips.count);
+  std::vector<Workspace<Rows>> work;
+  work.reserve(n_threads);
+  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, ranks, c, capacity);
+  return for_each_strip(strips, n_threads, pass.interrupted, [&](int strip, int thread) {
+    for (ptrdiff_t begin = strips.begin(strip); begin < strips.end(strip); begin += capacity) {
+      const int n_rows = static_cast<int>(std::min<ptrdiff_t>(capacity, strips.end(strip) - begin));
+      body(strip, work[thread], begin, n_rows);
+    }
+  });
+}
+
+// One pass: moments at the centers if `moments` is given, labels and memberships if `places` is.
+// Returns false if interrupted; what was written then means nothing.
+template <class Rows, class Loss, class Membership>
+bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membership& membership,
+           const Moments* moments, const Places<typename Rows::Scalar>* places,
+           double* objective) {
+  const int c = pass.centers.n_clusters;
+  const ptrdiff_t d = rows.n_features;
+  const auto centers = rows.prepare(pass.centers);
+  const int ranks = membership.n_nearest(c);
+  const int entries = membership.n_entries(c) < 0 ? c : membership.n_entries(c);
+  StripSums sums(cut(rows.n_rows, c).count, c, moments ? d : 0);
+  const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
+    solve_block(work, centers, c, begin, n_rows, loss, membership);
+    const double* weights = pass.weights ? pass.weights + begin : nullptr;
+    for (int i = 0; i < n_rows; ++i) {
+      sums.objective(sums.of(strip)) += (weights ? weights[i] : 1.0) * work.terms.objective[i];
+    }
+    if (moments) accumulate(work, weights, n_rows, loss, pass.blas, sums, sums.of(strip));
+    if (places) place(work, begin, n_rows, entries, *places);
+  };
+  if (!for_each_block(rows, pass, ranks, body)) return false;
+
+  double* total = sums.total(pass.n_threads);
+  *objective = sums.objective(total);
+  if (moments == nullptr) return true;
+  for (ptrdiff_t k = 0; k < c; ++k) {
+    moments->weight[k] = sums.weight(total, k);
+    moments->hold[k] = sums.hold(total, k);
+    for (ptrdiff_t j = 0; j < d; ++j) {
+      const double b = pass.centers.values[k * d + j];
+      moments->pull[k * d + j] = sums.center(total, k)[j] - moments->weight[k] * b;
+    }
+  }
+  return true;
+}
+
+// costs[i] = min(costs[i], smallest loss to any center).
+template <class Rows, class Loss>
+bool lower(const Rows& rows, const Pass& pass, const Loss& loss, double* costs) {
+  const auto centers = rows.prepare(pass.centers);
+  const int c = pass.centers.n_clusters;
+  return for_each_block(rows, pass, 1, [&](int, auto& work, ptrdiff_t begin, int n_rows) {
+    work.block.load(begin, n_rows);
+    work.block.squared_distances(centers, c, work.sq_dist.data());
+    select_nearest(work.sq_dist.data(), c, n_rows, work.nearest);
+    const auto* sq_dist = work.nearest.sq_dist_at(0);
+    for (int i = 0; i < n_rows; ++i) {
+      costs[begin + i] = std::min(costs[begin + i], loss.value(double(sq_dist[i])));
+    }
+  });
+}
+
+// potentials[k] = sum_i v_i min(costs[i], loss of row i to center k).
+template <class Rows, class Loss>
+bool potentials(const Rows& rows, const Pass& pass, const Loss& loss, const double* costs,
+                double* totals) {
+  const auto centers = rows.prepare(pass.centers);
+  const int c = pass.centers.n_clusters;
+  const int strips = cut(rows.n_rows, c).count;
+  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
+  std::vector<double> partial(static_cast<size_t>(strips) * c);
+  const bool done =
+      for_each_block(rows, pass, 1, [&](int strip, auto& work, ptrdiff_t begin, int n_rows) {
+        work.block.load(begin, n_rows);
+        work.block.squared_distances(centers, c, work.sq_dist.data());
+        for (int k = 0; k < c; ++k) {
+          const auto* sq_dist = work.sq_dist.data() + static_cast<size_t>(k) * capacity;
+          double sum = 0;
+          for (int i = 0; i < n_rows; ++i) {
+            const double v = pass.weights ? pass.weights[begin + i] : 1.0;
+            sum += v * std::min(costs[begin + i], loss.value(double(sq_dist[i])));
+          }
+          partial[static_cast<size_t>(strip) * c + k] += sum;
+        }
+      });
+  for (int k = 0; k < c; ++k) {
+    totals[k] = 0;
+    for (int strip = 0; strip < strips; ++strip) {
+      totals[k] += partial[static_cast<size_t>(strip) * c + k];
+    }
+  }
+  return done;
+}
+
+// out: n_rows x n_clusters distances.
+template <class Rows>
+bool distances(const Rows& rows, const Pass& pass, typename Rows::Scalar* out) {
+  const auto centers = rows.prepare(pass.centers);
+  const ptrdiff_t c = pass.centers.n_clusters;
+  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
+  return for_each_block(rows, pass, 1, [&](int, auto& work, ptrdiff_t begin, int n_rows) {
+    work.block.load(begin, n_rows);
+    work.block.squared_distances(centers, static_cast<int>(c), work.sq_dist.data());
+    for (int i = 0; i < n_rows; ++i) {
+      for (ptrdiff_t k = 0; k < c; ++k) {
+        out[(begin + i) * c + k] = std::sqrt(work.sq_dist[k * capacity + i]);
+      }
+    }
+  });
+}
+
+}  // namespace sfumato

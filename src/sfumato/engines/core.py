@@ -1,0 +1,31 @@
+"""The compiled core for this machine.
+
+There is one extension per instruction-set level, with equal results up to rounding. The environment
+variable ``SFUMATO_LEVEL`` chooses another level than the best.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+from scipy.linalg import cython_blas
+
+from sfumato import _cpu
+
+
+def load_core() -> Any:
+    """Extension for the best level that this machine has, or for the level that is asked for."""
+    levels = _cpu.levels()
+    wanted = os.environ.get("SFUMATO_LEVEL", levels[0])
+    if wanted not in levels:
+        raise ImportError(
+            f"SFUMATO_LEVEL={wanted!r} cannot run on this machine; use one of {levels}, or unset it."
+        )
+    chosen = import_module(f"sfumato._core_{wanted}")
+    chosen.borrow_blas(cython_blas.__pyx_capi__)
+    return chosen
+
+
+core = load_core()
