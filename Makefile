@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 .PHONY: demo test lint format bench sanitize clean
 
 demo: $(VENV)/built
-	$(BIN)/sfumato demo
+	$(BIN)/sfumato demo --force
 
 test: $(VENV)/built sanitize
 	$(BIN)/python -m pytest
@@ -23,6 +23,18 @@ format: $(VENV)/built
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i native/*
+
+# The headers know no Python: compile them alone, with address and undefined-behavior sanitizers.
+SANITIZED := build/sanitize
+
+sanitize: $(SANITIZED)
+	OMP_NUM_THREADS=4 ./$(SANITIZED)
+
+$(SANITIZED): tests/native/sanitize.cpp $(wildcard native/*.hpp)
+	mkdir -p build
+	$(CXX) -std=c++17 -O1 -g -fopenmp -fno-omit-frame-pointer -fno-math-errno \
+	  -fsanitize=address,undefined -fno-sanitize-recover=all \
+	  -Wall -Wextra -Wpedantic -Werror -Wno-psabi -Inative $< -o $@
 
 bench: $(VENV)/built
 	$(BIN)/python -m benchmarks

@@ -85,6 +85,7 @@ CsrRows<T> csr_rows(const Anything& data, const Anything& indices, const Anythin
   });
   rows.offset = indptr.dtype() == nb::dtype<std::int64_t>() ? &csr_offset<T, std::int64_t>
                                                             : &csr_offset<T, std::int32_t>;
+  rows.measure();
   return rows;
 }
 
@@ -99,7 +100,8 @@ template <class T>
 Gemm<T> borrowed_gemm(const nb::dict& functions, const char* name) {
   const nb::object capsule = functions[name];
   const char* signature = PyCapsule_GetName(capsule.ptr());
-  if (signature == nullptr || std::string(signature).find("int *, int *, int *") == std::string::npos) {
+  if (signature == nullptr ||
+      std::string(signature).find("int *, int *, int *") == std::string::npos) {
     PyErr_Clear();
     return nullptr;
   }
@@ -212,38 +214,52 @@ NB_MODULE(SFUMATO_MODULE, m) {
 
   nb::class_<Squared>(m, "Squared").def(nb::init<>());
   nb::class_<L21>(m, "L21").def(nb::init<>());
-  nb::class_<Capped>(m, "Capped").def("__init__", [](Capped* self, double cap) {
-    new (self) Capped{cap};
-  }, "cap"_a);
+  nb::class_<Capped>(m, "Capped")
+      .def("__init__", [](Capped* self, double cap) { new (self) Capped{cap}; }, "cap"_a);
   nb::class_<Hard>(m, "Hard").def(nb::init<>());
-  nb::class_<Power>(m, "Power").def("__init__", [](Power* self, int n_active, double fuzzifier) {
-    new (self) Power{n_active, fuzzifier};
-  }, "n_active"_a, "fuzzifier"_a);
+  nb::class_<Power>(m, "Power")
+      .def(
+          "__init__",
+          [](Power* self, int n_active, double fuzzifier) {
+            new (self) Power{n_active, fuzzifier};
+          },
+          "n_active"_a, "fuzzifier"_a);
   nb::class_<Simplex>(m, "Simplex")
-      .def("__init__", [](Simplex* self, std::optional<double> gamma, std::optional<int> n_active) {
-        new (self) Simplex{gamma.value_or(0.0), n_active.value_or(0)};
-      }, "gamma"_a.none(), "n_active"_a.none());
+      .def(
+          "__init__",
+          [](Simplex* self, std::optional<double> gamma, std::optional<int> n_active) {
+            new (self) Simplex{gamma.value_or(0.0), n_active.value_or(0)};
+          },
+          "gamma"_a.none(), "n_active"_a.none());
 
   nb::class_<Rows>(m, "Rows")
-      .def_static("dense", [](Anything array, ConstDoubles origin, bool single) {
-        if (single) return Rows{dense_rows<float>(array, origin), {array}};
-        return Rows{dense_rows<double>(array, origin), {array}};
-      }, "array"_a.noconvert(), "origin"_a.noconvert(), "single"_a)
-      .def_static("csr", [](Anything data, Anything indices, Anything indptr, ptrdiff_t n_features,
-                            bool single) {
-        std::vector<Anything> owners{data, indices, indptr};
-        if (single) return Rows{csr_rows<float>(data, indices, indptr, n_features), owners};
-        return Rows{csr_rows<double>(data, indices, indptr, n_features), owners};
-      }, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_features"_a,
-         "single"_a);
+      .def_static(
+          "dense",
+          [](Anything array, ConstDoubles origin, bool single) {
+            if (single) return Rows{dense_rows<float>(array, origin), {array}};
+            return Rows{dense_rows<double>(array, origin), {array}};
+          },
+          "array"_a.noconvert(), "origin"_a.noconvert(), "single"_a)
+      .def_static(
+          "csr",
+          [](Anything data, Anything indices, Anything indptr, ptrdiff_t n_features, bool single) {
+            std::vector<Anything> owners{data, indices, indptr};
+            if (single) return Rows{csr_rows<float>(data, indices, indptr, n_features), owners};
+            return Rows{csr_rows<double>(data, indices, indptr, n_features), owners};
+          },
+          "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_features"_a,
+          "single"_a);
 
   m.def("borrow_blas", &borrow_blas, "functions"_a,
         "Use the matrix products among SciPy's capsules.");
-  m.def("max_threads", [] { return omp_get_max_threads(); },
-        "Threads that OpenMP would use for the next pass.");
-  m.def("n_strips", [](ptrdiff_t n_rows, ptrdiff_t n_clusters) {
-    return cut(n_rows, n_clusters).count;
-  }, "n_rows"_a, "n_clusters"_a, "Pieces that a pass is cut into, whatever the number of threads.");
+  m.def(
+      "max_threads", [] { return omp_get_max_threads(); },
+      "Threads that OpenMP would use for the next pass.");
+  m.def(
+      "n_strips",
+      [](ptrdiff_t n_rows, ptrdiff_t n_clusters) { return cut(n_rows, n_clusters).count; },
+      "n_rows"_a, "n_clusters"_a,
+      "Pieces that a pass is cut into, whatever the number of threads.");
 
   m.def("sweep", &sweep_moments, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
         "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),
@@ -260,33 +276,39 @@ NB_MODULE(SFUMATO_MODULE, m) {
   bind_places("assign_float32", &sweep_places<float>);
 
   const auto bind_distances = [&m](const char* name, auto* function) {
-    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "n_threads"_a,
-          "out"_a.noconvert(), "Distances of all rows to all centers.");
+    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "n_threads"_a, "out"_a.noconvert(),
+          "Distances of all rows to all centers.");
   };
   bind_distances("distances_float64", &all_distances<double>);
   bind_distances("distances_float32", &all_distances<float>);
 
-  m.def("lower", [](const Rows& any, ConstDoubles centers, AnyLoss loss, int n_threads,
-                    Doubles costs) {
-    const Pass pass = pass_of(centers, std::nullopt, n_threads);
-    run([&] {
-      return std::visit([&](const auto& rows, const auto& l) {
-        return lower(rows, pass, l, costs.data());
-      }, any.rows, loss);
-    });
-  }, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a, "costs"_a.noconvert(),
-     "Lower each row's cost to its smallest loss to any center.");
+  m.def(
+      "lower",
+      [](const Rows& any, ConstDoubles centers, AnyLoss loss, int n_threads, Doubles costs) {
+        const Pass pass = pass_of(centers, std::nullopt, n_threads);
+        run([&] {
+          return std::visit(
+              [&](const auto& rows, const auto& l) { return lower(rows, pass, l, costs.data()); },
+              any.rows, loss);
+        });
+      },
+      "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a, "costs"_a.noconvert(),
+      "Lower each row's cost to its smallest loss to any center.");
 
-  m.def("potentials", [](const Rows& any, std::optional<ConstDoubles> weights,
-                         ConstDoubles candidates, AnyLoss loss, int n_threads, ConstDoubles costs,
-                         Doubles totals) {
-    const Pass pass = pass_of(candidates, weights, n_threads);
-    run([&] {
-      return std::visit([&](const auto& rows, const auto& l) {
-        return potentials(rows, pass, l, costs.data(), totals.data());
-      }, any.rows, loss);
-    });
-  }, "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(), "loss"_a, "n_threads"_a,
-     "costs"_a.noconvert(), "totals"_a.noconvert(),
-     "Total cost if each candidate alone became a center.");
+  m.def(
+      "potentials",
+      [](const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles candidates,
+         AnyLoss loss, int n_threads, ConstDoubles costs, Doubles totals) {
+        const Pass pass = pass_of(candidates, weights, n_threads);
+        run([&] {
+          return std::visit(
+              [&](const auto& rows, const auto& l) {
+                return potentials(rows, pass, l, costs.data(), totals.data());
+              },
+              any.rows, loss);
+        });
+      },
+      "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(), "loss"_a, "n_threads"_a,
+      "costs"_a.noconvert(), "totals"_a.noconvert(),
+      "Total cost if each candidate alone became a center.");
 }

@@ -12,7 +12,8 @@ NB_MODULE(_cpu, m) {
       [] {
         std::vector<std::string> levels;
 #if defined(__x86_64__)
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels.push_back("avx2");
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+          levels.push_back("avx2");
 #endif
         levels.push_back("baseline");
         return levels;

@@ -13,8 +13,8 @@ namespace sfumato {
 
 // `Centers` centers against two vectors of rows.
 template <int Centers, class T>
-inline void distance_tile(const T* columns, ptrdiff_t stride, const T* centers, ptrdiff_t n_features,
-                          T* sq_dist) {
+inline void distance_tile(const T* columns, ptrdiff_t stride, const T* centers,
+                          ptrdiff_t n_features, T* sq_dist) {
   using L = Lanes<T>;
   typename L::Vector low[Centers] = {}, high[Centers] = {};
   for (ptrdiff_t j = 0; j < n_features; ++j) {

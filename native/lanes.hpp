@@ -1,5 +1,5 @@
-// One small vector type, for GCC and Clang on any processor: as wide as a register of the level that
-// is being compiled.
+// One small vector type, for GCC and Clang on any processor: as wide as a register of the level
+// that is being compiled.
 #pragma once
 
 #include <cstdint>

@@ -82,13 +82,20 @@ void select_by_sorting(const T* sq_dist, int n_clusters, int n_rows, Nearest<T>&
 template <class T>
 void select_nearest(const T* sq_dist, int n_clusters, int n_rows, Nearest<T>& out) {
   switch (out.ranks) {
-    case 1: return select_in_lanes<1>(sq_dist, n_clusters, n_rows, out);
-    case 2: return select_in_lanes<2>(sq_dist, n_clusters, n_rows, out);
-    case 3: return select_in_lanes<3>(sq_dist, n_clusters, n_rows, out);
-    case 4: return select_in_lanes<4>(sq_dist, n_clusters, n_rows, out);
-    case 5: return select_in_lanes<5>(sq_dist, n_clusters, n_rows, out);
-    case 6: return select_in_lanes<6>(sq_dist, n_clusters, n_rows, out);
-    default: return select_by_sorting(sq_dist, n_clusters, n_rows, out);
+    case 1:
+      return select_in_lanes<1>(sq_dist, n_clusters, n_rows, out);
+    case 2:
+      return select_in_lanes<2>(sq_dist, n_clusters, n_rows, out);
+    case 3:
+      return select_in_lanes<3>(sq_dist, n_clusters, n_rows, out);
+    case 4:
+      return select_in_lanes<4>(sq_dist, n_clusters, n_rows, out);
+    case 5:
+      return select_in_lanes<5>(sq_dist, n_clusters, n_rows, out);
+    case 6:
+      return select_in_lanes<6>(sq_dist, n_clusters, n_rows, out);
+    default:
+      return select_by_sorting(sq_dist, n_clusters, n_rows, out);
   }
 }
 

@@ -1,7 +1,7 @@
 // x^p for x in 0..1 with one exponent for many x.
 //
-// Exponents that are multiples of 1/2 up to a bound need multiplications and at most one square root:
-// every automatic fuzzifier gives such an exponent, and so do r = 1.1, 1.2, 1.25, 1.5 and 2.
+// Exponents that are multiples of 1/2 up to a bound need multiplications and at most one square
+// root: every automatic fuzzifier gives such an exponent, and so do r = 1.1, 1.2, 1.25, 1.5 and 2.
 #pragma once
 
 #include <cmath>

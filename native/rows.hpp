@@ -13,6 +13,7 @@
 #include "blas.hpp"
 #include "distance.hpp"
 #include "lanes.hpp"
+#include "strips.hpp"
 
 namespace sfumato {
 
@@ -128,14 +129,15 @@ struct CsrRows {
   Load load;
   Offset offset;
 
-  ptrdiff_t largest_block(int capacity) const {
-    ptrdiff_t most = 0;
+  // Most nonzeros that any block can have, wherever it starts; to be set by measure().
+  ptrdiff_t block_entries = 0;
+
+  void measure() {
+    const int capacity = block_rows(n_features, sizeof(T));
     for (ptrdiff_t i = 0; i < n_rows; ++i) {
-      // Blocks start anywhere, so bound any window of `capacity` rows.
-      const ptrdiff_t last = std::min(n_rows, i + capacity);
-      most = std::max(most, offset(*this, last) - offset(*this, i));
+      const ptrdiff_t end = offset(*this, std::min(n_rows, i + capacity));
+      block_entries = std::max(block_entries, end - offset(*this, i));
     }
-    return most;
   }
 
   struct Centers {
@@ -185,7 +187,7 @@ class CsrRows<T>::Block {
       : rows_(rows),
         capacity_(capacity),
         offsets_(capacity + 1),
-        values_(rows.largest_block(capacity)),
+        values_(rows.block_entries),
         columns_(values_.size()),
         dense_(rows.n_features) {}
 

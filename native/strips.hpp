@@ -19,7 +19,8 @@ constexpr int kBlockBytes = 1 << 17;  // A block of rows stays in the second-lev
 constexpr int kLeastBlock = 32, kLargestBlock = 256;
 
 inline int block_rows(ptrdiff_t n_features, size_t scalar_bytes) {
-  const ptrdiff_t fitting = kBlockBytes / (static_cast<ptrdiff_t>(scalar_bytes) * std::max<ptrdiff_t>(1, n_features));
+  const ptrdiff_t fitting =
+      kBlockBytes / (static_cast<ptrdiff_t>(scalar_bytes) * std::max<ptrdiff_t>(1, n_features));
   return static_cast<int>(std::clamp<ptrdiff_t>(fitting / 32 * 32, kLeastBlock, kLargestBlock));
 }
 

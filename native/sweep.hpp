@@ -94,8 +94,9 @@ class StripSums {
 
 // From the block's distances to its terms.
 template <class Rows, class Loss, class Membership>
-void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& centers, int n_clusters,
-                 ptrdiff_t begin, int n_rows, const Loss& loss, const Membership& membership) {
+void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& centers,
+                 int n_clusters, ptrdiff_t begin, int n_rows, const Loss& loss,
+                 const Membership& membership) {
   work.block.load(begin, n_rows);
   work.block.squared_distances(centers, n_clusters, work.sq_dist.data());
   select_nearest(work.sq_dist.data(), n_clusters, n_rows, work.nearest);
@@ -118,8 +119,8 @@ template <class Rows, class Loss>
 void accumulate(Workspace<Rows>& work, const double* weights, int n_rows, const Loss& loss,
                 const Blas& blas, const StripSums& layout, double* sums) {
   using T = typename Rows::Scalar;
-  const bool by_product = sums_by_product<Rows>(blas, work.nearest.ranks, layout.n_clusters(),
-                                                layout.n_features());
+  const bool by_product =
+      sums_by_product<Rows>(blas, work.nearest.ranks, layout.n_clusters(), layout.n_features());
   if (by_product) work.pulls.assign(work.sq_dist.size(), T(0));
   for (int i = 0; i < n_rows; ++i) {
     const double v = weights ? weights[i] : 1.0;
@@ -204,8 +205,7 @@ bool for_each_block(const Rows& rows, const Pass& pass, int ranks, Body&& body) 
 // Returns false if interrupted; what was written then means nothing.
 template <class Rows, class Loss, class Membership>
 bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membership& membership,
-           const Moments* moments, const Places<typename Rows::Scalar>* places,
-           double* objective) {
+           const Moments* moments, const Places<typename Rows::Scalar>* places, double* objective) {
   const int c = pass.centers.n_clusters;
   const ptrdiff_t d = rows.n_features;
   const auto centers = rows.prepare(pass.centers);

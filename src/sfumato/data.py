@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +38,7 @@ class Data:
         that are equal stay so. Zero for sparse rows, which stay sparse.
     """
 
-    rows: NDArray[np.generic] | sp.csr_array
+    rows: Any
     weights: Floats | None
     dtype: np.dtype[np.floating]
     origin: Floats

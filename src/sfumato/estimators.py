@@ -20,26 +20,31 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import registry, validation
+from sfumato.callbacks import FitTask, IterationTasks
 from sfumato.data import Data
 from sfumato.engines.base import Engine
 from sfumato.engines.threads import effective_threads
 from sfumato.problem import Loss, Membership, Power, Problem, Simplex
 from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
-from sfumato.solve.solution import IterationRecord, Solution
+from sfumato.solve.solution import Outcome, Solution
 from sfumato.solve.solver import solve
 from sfumato.solve.stopping import Stopping
 from sfumato.solve.tuning import tune
 
 Floats = NDArray[np.floating]
 
-DEFAULT_RESTARTS = 3
+DEFAULT_RESTARTS = 5
 """``n_init="auto"`` for random starts; see ``docs/restarts.md`` for the measurements behind it."""
+
+SAME_OPTIMUM = 1e-10
+"""Starts whose objectives differ by a smaller share found the same optimum. The earliest is kept,
+so that rounding has no say in the order of the clusters."""
 
 
 class BaseFuzzyClustering(
@@ -76,7 +81,7 @@ class BaseFuzzyClustering(
     def _parts(self) -> tuple[str | Loss, str | Membership]:
         """Loss and membership rule, as names or objects."""
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator] # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -94,16 +99,21 @@ class BaseFuzzyClustering(
         -------
         self : object
         """
-        before = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        before = self._forget()
         try:
             self._fit(X, y, sample_weight)
         except BaseException:
             # Nothing half-fitted is left behind, whatever went wrong and wherever.
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
-            vars(self).update(before)
+            self._forget()
+            self.__dict__.update(before)
             raise
         return self
+
+    def _forget(self) -> dict[str, Any]:
+        """Remove what a fit left, and return it; another fit may leave fewer attributes."""
+        private = ("_origin", "_n_features_out")
+        fitted = [name for name in self.__dict__ if name.endswith("_") or name in private]
+        return {name: self.__dict__.pop(name) for name in fitted}
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         validation.check_counts(self)
@@ -124,16 +134,17 @@ class BaseFuzzyClustering(
 
     def _initializer(self, X: Any, data: Data) -> Initializer:
         """Object that proposes initial centers."""
-        shape = self.n_clusters, data.n_features
         if isinstance(self.init, str):
             initializer = registry.resolve_name("init", self.init, registry.INITIALIZERS)
             chosen: Initializer = initializer()
             return chosen
         if callable(self.init):
             return CalledCenters(
-                self.init, X, lambda made: validation.check_centers(made, *shape, "init(X, ...)")
+                self.init,
+                X,
+                lambda made: validation.check_centers(made, self.n_clusters, data, "init(X, ...)"),
             )
-        return GivenCenters(validation.check_centers(self.init, *shape, "init"))
+        return GivenCenters(validation.check_centers(self.init, self.n_clusters, data, "init"))
 
     def _best_of_restarts(
         self,
@@ -148,48 +159,24 @@ class BaseFuzzyClustering(
         n_init = self.n_init
         if n_init == "auto" or not initializer.random:
             n_init = DEFAULT_RESTARTS if initializer.random else 1
-        stopping = Stopping(self.max_iter, self.tol)
         given = {"X": X, "y": y}
         if sample_weight is not None:
             given["metadata"] = {"sample_weight": sample_weight}
         context = self._init_callback_context(max_subtasks=n_init)
-        context.call_on_fit_task_begin(estimator=self, **given)
+        fit = FitTask(self, context, given, lambda centers: self._attributes(centers, engine))
+        stopping = Stopping(self.max_iter, self.tol)
         best: Solution | None = None
         for restart in range(int(n_init)):
-            run = context.subcontext(f"start {restart}", max_subtasks=self.max_iter)
-            run.call_on_fit_task_begin(estimator=self, **given)
+            task = fit.subtask(f"start {restart}", max_subtasks=self.max_iter)
             start = initializer.centers(engine, self.n_clusters, rng)
-            observe = self._observer(run, engine, given)
-            found = solve(engine, start, stopping, observe)
-            if best is None or found.objective < best.objective:
+            found = solve(engine, start, stopping, IterationTasks(task))
+            if best is None or found.objective < best.objective * (1 - SAME_OPTIMUM):
                 best = found
-            if run.call_on_fit_task_end(estimator=self, **given):
+            if task.end(best.centers):
                 break
         assert best is not None
-        attributes = self._attributes(best.centers, engine)
-        context.call_on_fit_task_end(
-            estimator=self, reconstruction_attributes=attributes, **given
-        )
+        fit.end(best.centers)
         return best
-
-    def _observer(
-        self, context: CallbackContext, engine: Engine, given: dict[str, Any]
-    ) -> Callable[[IterationRecord, Floats], bool] | None:
-        """Bridge from the loop to scikit-learn's callbacks; None if there are none."""
-        if not getattr(self, "_skl_callbacks", None):
-            return None
-
-        def observe(record: IterationRecord, centers: Floats) -> bool:
-            iteration = context.subcontext("iteration")
-            iteration.call_on_fit_task_begin(estimator=self, **given)
-            stop: bool = iteration.call_on_fit_task_end(
-                estimator=self,
-                reconstruction_attributes=lambda: self._attributes(centers, engine),
-                **given,
-            )
-            return stop
-
-        return observe
 
     def _attributes(self, centers: Floats, engine: Engine) -> dict[str, Any]:
         """Attributes that predict, transform and score need."""
@@ -204,7 +191,7 @@ class BaseFuzzyClustering(
 
     def _remember(self, solution: Solution, engine: Engine, dimension: int | None) -> None:
         """Keep what the fit found."""
-        vars(self).update(self._attributes(solution.centers, engine))
+        self.__dict__.update(self._attributes(solution.centers, engine))
         assignment = engine.assign(self._centers())
         self.labels_ = assignment.labels
         self.memberships_ = assignment.memberships
@@ -221,7 +208,7 @@ class BaseFuzzyClustering(
             self.gamma_ = rule.gamma
         if dimension is not None:
             self.intrinsic_dimension_ = dimension
-        if not solution.outcome.converged:
+        if solution.outcome is Outcome.OUT_OF_ITERATIONS:
             warnings.warn(
                 f"{type(self).__name__}: {solution.outcome}", ConvergenceWarning, stacklevel=5
             )
@@ -331,6 +318,9 @@ class BaseFuzzyClustering(
         """Tell scikit-learn what this estimator can do."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # Without it, scikit-learn's check of sparse input fails on any clusterer that has
+        # ``predict_proba``. The type of the estimator remains "clusterer".
+        tags.classifier_tags = ClassifierTags()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -354,7 +344,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         distinct rows; "auto" is "k-means++". An array has shape (n_clusters, n_features). A
         callable is called as ``init(X, n_clusters, random_state=rng)`` and returns such an array.
     n_init : int or "auto", default="auto"
-        Number of starts, of which the one with the lowest objective is kept. "auto" is 3, and 1
+        Number of starts, of which the one with the lowest objective is kept. "auto" is 5, and 1
         where ``init`` is an array.
     max_iter : int, default=300
         Largest number of iterations of a start.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.estimators import BaseFuzzyClustering
 from sfumato.problem import L21, Loss, Membership, Power, Simplex, Squared
+from sfumato.problem.memberships import Auto
 
 
 class Preset(BaseFuzzyClustering):
@@ -32,8 +33,8 @@ class Preset(BaseFuzzyClustering):
 class REFCMFS(Preset):
     """Robust and efficient fuzzy c-means with flexible sparsity.
 
-    Each row belongs to its ``n_active`` nearest clusters and to no other; distances enter unsquared,
-    so that a heavy tail does not drag the centers [1]_. The objective is
+    Each row belongs to its ``n_active`` nearest clusters and to no other; distances enter
+    unsquared, so that a heavy tail does not drag the centers [1]_. The objective is
     ``sum_i sum_k h_ik * a_ik ** r``, over memberships ``a`` that sum to one in each row.
 
     Parameters
@@ -78,8 +79,8 @@ class REFCMFS(Preset):
         self,
         n_clusters: int = 8,
         *,
-        n_active: int | str = "auto",
-        fuzzifier: float | str = "auto",
+        n_active: int | Auto = "auto",
+        fuzzifier: float | Auto = "auto",
         init: str | ArrayLike | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -147,8 +148,8 @@ class SimREFCMFS(Preset):
         self,
         n_clusters: int = 8,
         *,
-        n_active: int | str = "auto",
-        fuzzifier: float | str = "auto",
+        n_active: int | Auto = "auto",
+        fuzzifier: float | Auto = "auto",
         init: str | ArrayLike | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -217,7 +218,7 @@ class RSFKM(Preset):
         n_clusters: int = 8,
         *,
         loss: str | Loss = "l21",
-        gamma: float | str = "auto",
+        gamma: float | Auto = "auto",
         init: str | ArrayLike | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -279,7 +280,7 @@ class FuzzyCMeans(Preset):
         self,
         n_clusters: int = 8,
         *,
-        fuzzifier: float | str = 2.0,
+        fuzzifier: float | Auto = 2.0,
         init: str | ArrayLike | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,

@@ -36,6 +36,8 @@ def resolve_membership(part: str | Membership, n_clusters: int) -> Membership:
 
 def resolve_name(kind: str, name: str, known: dict[str, Any]) -> Any:
     """Value of a name; an unknown one is answered with the nearest that is known."""
+    if not isinstance(name, str):
+        raise TypeError(f"{kind}={name!r} is not a name; use one of {sorted(known)}.")
     if name in known:
         return known[name]
     nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.4)

@@ -7,7 +7,7 @@ its type leaves no choice (lists, objects, half precision, CSC).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,10 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     weights = _check_weights(sample_weight, rows.shape[0])
     dtype = _computing_dtype(rows)
     survey = _survey(rows, weights)
-    _check_range(survey, rows.shape[1], dtype)
-    return Data(rows, weights, dtype, survey.middle.astype(dtype).astype(np.float64))
+    origin = survey.middle.astype(dtype).astype(np.float64)
+    _check_overflow("X", survey, origin, dtype)
+    _check_underflow(survey, dtype)
+    return Data(rows, weights, dtype, origin)
 
 
 def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -> Data:
@@ -36,9 +38,9 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     rows = _check_rows(estimator, X, reset=False)
     weights = _check_weights(sample_weight, rows.shape[0])
     dtype = _computing_dtype(rows)
-    _check_range(_survey(rows, weights), rows.shape[1], dtype)
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
+    _check_overflow("X", _survey(rows, weights), origin, dtype)
     return Data(rows, weights, dtype, origin)
 
 
@@ -46,13 +48,13 @@ def check_counts(estimator: Any) -> None:
     """Check the numbers among an estimator's parameters that need no data."""
     require_integer("n_clusters", estimator.n_clusters, least=1, advice="use e.g. 8")
     require_integer("max_iter", estimator.max_iter, least=1, advice="use e.g. 300")
-    if estimator.n_init != "auto":
+    if not (isinstance(estimator.n_init, str) and estimator.n_init == "auto"):
         require_integer("n_init", estimator.n_init, least=1, advice="use e.g. 10, or 'auto'")
     if estimator.n_threads is not None:
         advice = "use None for all processors"
         require_integer("n_threads", estimator.n_threads, least=1, advice=advice)
     tol = estimator.tol
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= tol < 1:
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < 1:
         raise ValueError(
             f"tol={tol!r} must be a number in [0, 1): the relative fall of the objective at which "
             "to stop; use e.g. 1e-7, or 0 to go on until it no longer falls."
@@ -82,45 +84,54 @@ def check_enough_rows(data: Data, n_clusters: int) -> None:
     )
 
 
-def check_centers(given: Any, n_clusters: int, n_features: int, source: str) -> Floats:
+def check_centers(given: Any, n_clusters: int, data: Data, source: str) -> Floats:
     """Initial centers as a new float64 array of the right shape."""
+    expected = n_clusters, data.n_features
+    needed = f"it must be an array of shape (n_clusters, n_features) = {expected}"
+    given = given.toarray() if sp.issparse(given) else given
+    if given is None or np.isscalar(given):
+        raise ValueError(f"{source} is {given!r}; {needed}.")
+    if np.iscomplexobj(given):
+        raise ValueError(f"{source} holds complex numbers; {needed}, of real numbers.")
     try:
-        centers = np.array(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
+        centers = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{source} is not an array of numbers ({error}); it must have shape "
-            f"(n_clusters, n_features) = ({n_clusters}, {n_features})."
-        ) from error
-    if centers.shape != (n_clusters, n_features):
-        raise ValueError(
-            f"{source} has shape {centers.shape}; it must have shape "
-            f"(n_clusters, n_features) = ({n_clusters}, {n_features})."
-        )
+        raise ValueError(f"{source} is not an array of numbers ({error}); {needed}.") from error
+    if centers.shape != expected:
+        raise ValueError(f"{source} has shape {centers.shape}; {needed}.")
     if not np.isfinite(centers).all():
         row, column = np.argwhere(~np.isfinite(centers))[0]
         raise ValueError(
             f"{source} contains {centers[row, column]} at row {row}, column {column}; centers must "
             "be finite."
         )
+    extent = _Survey(data.origin, centers.min(axis=0), centers.max(axis=0))
+    _check_overflow(source, extent, data.origin, data.dtype)
     return centers
 
 
 @dataclass
 class _Survey:
-    """Extent of the rows that count, gathered block by block."""
+    """Mean of the rows that count, and extent of all, feature by feature."""
 
     middle: Floats
     low: Floats
     high: Floats
 
+    def reach(self, origin: Floats) -> float:
+        """Largest coordinate, measured from the origin."""
+        with np.errstate(over="ignore"):
+            farthest = max(abs(self.low - origin).max(), abs(self.high - origin).max())
+        return float(min(farthest, np.finfo(np.float64).max))
+
+    def spread(self) -> float:
+        """Largest extent of a feature."""
+        with np.errstate(over="ignore"):
+            return float((self.high - self.low).max())
+
 
 def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     """Rows as an ndarray or a CSR array of some real dtype, whatever they came in."""
-    if np.iscomplexobj(X.dtype.type() if sp.issparse(X) else X):
-        raise ValueError(
-            "Complex data not supported: X holds complex numbers, which have no order of their "
-            "own; pass real features, e.g. np.hstack([X.real, X.imag])."
-        )
     try:
         rows = validate_data(
             estimator,
@@ -131,10 +142,12 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
             reset=reset,
         )
     except (TypeError, ValueError) as error:
-        text = _first_text(X)
-        if text is None:
+        reason = _not_numbers(X)
+        if reason is None:
             raise
-        raise ValueError(f"{text} ({error})") from error
+        raise type(error)(f"{reason} ({error})") from error
+    if rows.dtype.kind not in "biuf":
+        raise ValueError(_not_numbers(rows) or f"X is of dtype {rows.dtype}; pass real numbers.")
     if sp.issparse(rows):
         rows = sp.csr_array(rows)
         if not rows.has_canonical_format:
@@ -145,27 +158,32 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
 
 def _plain_numbers(rows: Any) -> Any:
     """Rows of a dtype that engines read directly; others are converted to float64."""
-    dtype = rows.dtype
-    if dtype.kind in "biu" or dtype in (np.float32, np.float64):
-        return rows if dtype.isnative else rows.astype(dtype.newbyteorder("="))
-    return rows.astype(np.float64)
+    dtype = rows.dtype.newbyteorder("=")
+    if dtype.kind == "f" and dtype not in (np.float32, np.float64):
+        dtype = np.dtype(np.float64)
+    return rows.astype(dtype, copy=False)
 
 
 def _computing_dtype(rows: Any) -> np.dtype[np.floating]:
     return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
 
 
-def _first_text(X: Any) -> str | None:
-    """Where the first value is that cannot be read as a number, in words."""
+def _not_numbers(X: Any) -> str | None:
+    """Why X cannot be read as real numbers: where the first value is that is none, in words."""
     names = getattr(X, "columns", None)
     try:
-        table = np.asarray(X, dtype=object)
+        table = X if sp.issparse(X) else np.asarray(X)
     except (TypeError, ValueError):
         return None
-    if table.ndim != 2:
+    if np.iscomplexobj(table):
+        return (
+            "Complex data not supported: X holds complex numbers, which have no order of their "
+            "own; pass real features, e.g. np.hstack([X.real, X.imag])."
+        )
+    if table.ndim != 2 or sp.issparse(table):
         return None
     for column in range(table.shape[1]):
-        for row, value in enumerate(table[:, column]):
+        for row, value in enumerate(table[:, column].astype(object)):
             try:
                 float(value)
             except (TypeError, ValueError):
@@ -181,7 +199,16 @@ def _check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Weights as a float64 array, or None if all are one."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    given = np.asarray(sample_weight)
+    try:
+        if np.iscomplexobj(given):
+            raise TypeError("complex numbers have no order")
+        weights = np.asarray(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"sample_weight is not an array of numbers ({error}); it must have one weight per row, "
+            f"shape ({n_rows},)."
+        ) from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
@@ -200,7 +227,20 @@ def _check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         )
     if not weights.any():
         raise ValueError("sample_weight is zero everywhere; at least one row needs a weight > 0.")
+    _check_total(weights)
     return None if (weights == 1).all() else weights
+
+
+def _check_total(weights: Floats) -> None:
+    """Raise if sums over weighted rows would leave the range of numbers."""
+    limits = np.finfo(np.float64)
+    largest = float(weights.max())
+    if not np.sqrt(limits.tiny) < largest <= np.sqrt(limits.max) / len(weights):
+        raise ValueError(
+            f"sample_weight goes up to {largest:.3g}, so that sums over the rows over- or "
+            f"underflow; rescale it, e.g. sample_weight / {largest:.1g}: only ratios matter to "
+            "the centers."
+        )
 
 
 def _survey(rows: Any, weights: Floats | None) -> _Survey:
@@ -208,7 +248,7 @@ def _survey(rows: Any, weights: Floats | None) -> _Survey:
     n_rows, n_features = rows.shape
     if sp.issparse(rows):
         _check_finite_sparse(rows)
-        extent = np.array([rows.min(), rows.max()], dtype=np.float64) if n_rows else np.zeros(2)
+        extent = np.array([rows.min(), rows.max()], dtype=np.float64)
         return _Survey(np.zeros(n_features), extent[:1], extent[1:])
     total = np.zeros(n_features)
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
@@ -216,16 +256,14 @@ def _survey(rows: Any, weights: Floats | None) -> _Survey:
     for block in row_blocks(n_rows, n_features):
         part = np.asarray(rows[block])
         _check_finite(part, block.start)
-        if weights is not None:
-            part = part[weights[block] > 0]
-            if not len(part):
-                continue
-        # Halved and doubled again, so that sums of huge but finite values stay finite.
-        total += 2 * (part.mean(axis=0, dtype=np.float64) / 2 * len(part))
-        counted += len(part)
         np.minimum(low, part.min(axis=0), out=low)
         np.maximum(high, part.max(axis=0), out=high)
-    middle = total / max(1, counted)
+        if weights is not None:
+            part = part[weights[block] > 0]
+        # Halved before it is added up, so that sums of huge but finite values stay finite.
+        total += (part / 2).sum(axis=0, dtype=np.float64)
+        counted += len(part)
+    middle = 2 * (total / max(1, counted))
     return _Survey(np.where(np.isfinite(middle), middle, 0.0), low, high)
 
 
@@ -259,27 +297,34 @@ def _raise_not_finite(value: Any, row: int, column: int) -> None:
     )
 
 
-def _check_range(survey: _Survey, n_features: int, dtype: np.dtype[np.floating]) -> None:
-    """Raise if squared distances would over- or underflow."""
-    if not len(survey.low):
-        return
-    with np.errstate(over="ignore"):
-        spread = float((survey.high - survey.low).max())
-    limits = np.finfo(dtype)
-    largest = float(np.sqrt(limits.max / (4.0 * n_features)))
-    smallest = float(np.sqrt(limits.tiny / limits.eps))
-    if spread > largest:
+def _check_overflow(
+    source: str, survey: _Survey, origin: Floats, dtype: np.dtype[np.floating]
+) -> None:
+    """Raise if squared distances would overflow; two points may lie on opposite sides."""
+    reach = survey.reach(origin)
+    limit = float(np.sqrt(np.finfo(dtype).max / (4.0 * len(origin))))
+    if reach > limit:
         raise ValueError(
-            f"X spreads over {spread:.3g}, so that squared distances overflow {dtype.name} (the "
-            f"limit is {largest:.3g}); rescale it, e.g. X / {spread:.1g}"
-            + (", or pass float64." if dtype == np.float32 else ".")
+            f"{source} holds values up to {reach:.3g} away from the mean of the data, so that "
+            f"squared distances overflow {dtype.name} (the limit is {limit:.3g}); rescale all "
+            f"data, e.g. X / {reach:.1g}" + _or_float64(dtype)
         )
-    if 0 < spread < smallest:
+
+
+def _check_underflow(survey: _Survey, dtype: np.dtype[np.floating]) -> None:
+    """Raise if squared distances between different rows would underflow."""
+    spread = survey.spread()
+    limits = np.finfo(dtype)
+    limit = float(np.sqrt(limits.tiny / limits.eps))
+    if 0 < spread < limit:
         raise ValueError(
             f"X spreads over only {spread:.3g}, so that squared distances underflow {dtype.name} "
-            f"(the limit is {smallest:.3g}); rescale it, e.g. X / {spread:.1g}"
-            + (", or pass float64." if dtype == np.float32 else ".")
+            f"(the limit is {limit:.3g}); rescale it, e.g. X / {spread:.1g}" + _or_float64(dtype)
         )
+
+
+def _or_float64(dtype: np.dtype[np.floating]) -> str:
+    return ", or pass float64." if dtype == np.float32 else "."
 
 
 def _distinct(rows: Any) -> set[bytes]:
@@ -287,8 +332,3 @@ def _distinct(rows: Any) -> set[bytes]:
     dense = rows.toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
     # Adding zero makes -0.0 and 0.0 the same bytes.
     return {row.tobytes() for row in np.unique(dense + dense.dtype.type(0), axis=0)}
-
-
-def is_given_centers(init: Any) -> bool:
-    """Whether ``init`` is an array of centers rather than a name or a callable."""
-    return not isinstance(init, str) and not callable(init) and not isinstance(init, Integral)

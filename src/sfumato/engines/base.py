@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.data import Data
-from sfumato.problem import Problem
+from sfumato.problem import Hard, Problem, Squared
 from sfumato.solve.statistics import Statistics
 
 Floats = NDArray[np.floating]
@@ -89,11 +89,23 @@ class Engine(ABC):
         """Return the engine for another problem on the same data."""
         return type(self)(self.data, problem, self.n_threads)
 
+    def order(self) -> NDArray[np.intp]:
+        """Rows by their distance from the mean.
+
+        Draws that go by this order do not depend on the order in which the rows came, nor on an
+        offset, a scale or a rotation of the data.
+        """
+        start = self.data.origin[None]
+        mean = self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)
+        return np.argsort(self.distances(mean)[:, 0], kind="stable")
+
     def sampled(self, max_rows: int, rng: np.random.RandomState) -> Engine:
         """Return an engine on a random sample of at most ``max_rows`` rows of positive weight."""
         candidates = np.flatnonzero(self.data.weights_or_ones() > 0)
         if len(candidates) == self.n_rows <= max_rows:
             return self
         if len(candidates) > max_rows:
+            order = self.order()
+            candidates = order[self.data.weights_or_ones()[order] > 0]
             candidates = np.sort(rng.choice(candidates, max_rows, replace=False))
         return type(self)(self.data.take(candidates), self.problem, self.n_threads)

@@ -21,7 +21,7 @@ def load_core() -> Any:
     wanted = os.environ.get("SFUMATO_LEVEL", levels[0])
     if wanted not in levels:
         raise ImportError(
-            f"SFUMATO_LEVEL={wanted!r} cannot run on this machine; use one of {levels}, or unset it."
+            f"SFUMATO_LEVEL={wanted!r} cannot run on this machine; use one of {levels}."
         )
     chosen = import_module(f"sfumato._core_{wanted}")
     chosen.borrow_blas(cython_blas.__pyx_capi__)

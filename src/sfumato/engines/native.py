@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.engines.core import core
 from sfumato.data import Data
 from sfumato.engines.base import Assignment, Engine
+from sfumato.engines.core import core
 from sfumato.engines.threads import single_threaded_blas
 from sfumato.problem import Problem
 from sfumato.solve.statistics import Statistics

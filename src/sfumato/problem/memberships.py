@@ -131,11 +131,8 @@ class Power(Membership):
     def resolve(self, n_clusters: int) -> Self:
         """Rule with ``n_active`` a number; the fuzzifier may still be "auto"."""
         if self.fuzzifier != "auto":
-            require_number(
-                "fuzzifier", self.fuzzifier, above=1, advice="use e.g. 1.1, or membership='hard'"
-            )
-            if np.isinf(self.fuzzifier):
-                raise ValueError("fuzzifier=inf must be finite; use e.g. 2.0.")
+            advice = "use e.g. 1.1, or membership='hard'"
+            require_number("fuzzifier", self.fuzzifier, above=1, advice=advice, finite=True)
         return type(self)(resolve_n_active(self.n_active, n_clusters), self.fuzzifier)
 
     def n_nearest(self, n_clusters: int) -> int:
@@ -185,8 +182,9 @@ class Simplex(Membership):
 
     Notes
     -----
-    With ``gamma`` the objective never rises during a fit. With ``n_active`` each row's gamma changes
-    with the centers, no function is being minimized, and the reported objective may rise slightly.
+    With ``gamma`` the objective never rises during a fit. With ``n_active`` each row's gamma
+    changes with the centers, no function is being minimized, and the reported objective may rise
+    slightly.
 
     References
     ----------
@@ -219,7 +217,8 @@ class Simplex(Membership):
             n_active = "auto" if self.n_active is None else self.n_active
             return type(self)(None, resolve_n_active(n_active, n_clusters))
         if self.gamma != "auto":
-            require_number("gamma", self.gamma, above=0, advice="or use membership='hard'")
+            advice = "use e.g. 1.0 in the units of the loss, or 'auto'"
+            require_number("gamma", self.gamma, above=0, advice=advice, finite=True)
         return self
 
     def n_nearest(self, n_clusters: int) -> int:
@@ -232,11 +231,12 @@ class Simplex(Membership):
 
     def solve(self, losses: Floats) -> tuple[Floats, Floats]:
         """Memberships and objective of each row."""
-        if self.n_active is not None:
-            gamma = row_gamma(losses, int(self.n_active))
+        most = losses.shape[1] if self.n_active is None else int(self.n_active)
+        if self.gamma is None:
+            gamma = row_gamma(losses, most)
         else:
-            gamma = np.full(len(losses), float(self.gamma))  # type: ignore[arg-type]
-        memberships = project(losses, gamma, self.n_active)
+            gamma = np.full(len(losses), float(self.gamma))
+        memberships = project(losses, gamma, most)
         penalty = gamma * (memberships**2).sum(axis=1)
         return memberships, (losses * memberships).sum(axis=1) + penalty
 
@@ -267,19 +267,17 @@ def row_gamma(losses: Floats, n_active: int) -> Floats:
     return n_active * nearest[:, -1] - nearest.sum(axis=1)
 
 
-def project(losses: Floats, gamma: Floats, n_active: int | None) -> Floats:
+def project(losses: Floats, gamma: Floats, most: int) -> Floats:
     """Projection of ``-losses / (2 gamma)`` onto the simplex, for ascending losses.
 
-    The first ``m`` memberships are positive for the largest ``m`` with
+    Positive are the first ``m`` memberships, for the largest ``m``, at most ``most``, with
     ``2 gamma + sum of the first m losses > m * loss_m``. Ties at gamma = 0 are shared equally.
     """
     rank = np.arange(1, losses.shape[1] + 1)
     # Relative to the smallest loss: the projection does not change, and nothing cancels.
     excess = losses - losses[:, :1]
     threshold = (2 * gamma[:, None] + excess.cumsum(axis=1)) / rank
-    positive = (excess < threshold) | (excess == 0)
-    if n_active is not None:
-        positive &= rank <= n_active
+    positive = ((excess < threshold) | (excess == 0)) & (rank <= most)
     count = positive.sum(axis=1)
     level = np.take_along_axis(threshold, count[:, None] - 1, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,7 +1,8 @@
 """Initial centers: seeding by the problem's own loss, random rows, given ones, a callable's.
 
-Draws go by the inverse of the cumulative weight, so that a weight of 3 draws like 3 neighboring
-copies of a row, and a row of weight 0 is never drawn.
+Draws go by the inverse of the cumulative weight, over the rows in an order of their own
+(``Engine.order``). So a weight of 3 draws like 3 copies of a row, a row of weight 0 is never drawn,
+and shuffled rows give the same seeds.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ class KMeansPlusPlus:
         """Seeds, in the order in which they were drawn."""
         trials = 2 + int(np.log(n_clusters))
         weights = engine.data.weights_or_ones()
+        order = engine.order()
         seeds = np.empty((n_clusters, engine.data.n_features))
-        seeds[0] = engine.take(draw(weights, 1, rng))[0]
+        seeds[0] = engine.take(draw(weights, order, 1, rng))[0]
         costs = np.full(engine.n_rows, np.inf)
         engine.lower(costs, seeds[:1])
         for k in range(1, n_clusters):
-            candidates = engine.take(draw(costs * weights, trials, rng))
+            candidates = engine.take(draw(costs * weights, order, trials, rng))
             seeds[k] = candidates[int(np.argmin(engine.potentials(costs, candidates)))]
             engine.lower(costs, seeds[k : k + 1])
         return seeds
@@ -66,10 +68,11 @@ class RandomRows:
         """Distinct rows."""
         chosen: list[Floats] = []
         weights = engine.data.weights_or_ones()
+        order = engine.order()
         costs: Floats | None = None
         while len(chosen) < n_clusters:
             available = weights if costs is None else weights * (costs > 0)
-            for row in engine.take(draw(available, n_clusters - len(chosen), rng)):
+            for row in engine.take(draw(available, order, n_clusters - len(chosen), rng)):
                 if not any(np.array_equal(row, other) for other in chosen):
                     chosen.append(row)
             if len(chosen) < n_clusters:  # A row came twice: draw the rest from the others.
@@ -108,11 +111,13 @@ class CalledCenters:
         return self.check(self.function(self.X, n_clusters, random_state=rng))
 
 
-def draw(weights: Floats, count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
-    """Rows drawn with replacement in proportion to their weights."""
-    cumulative = np.cumsum(weights)
+def draw(
+    weights: Floats, order: NDArray[np.intp], count: int, rng: np.random.RandomState
+) -> NDArray[np.intp]:
+    """Rows drawn with replacement in proportion to their weights, which are added in that order."""
+    cumulative = np.cumsum(weights[order])
     # Side "right" and a draw below the total never reach a row of weight zero.
     targets = rng.uniform(size=count) * cumulative[-1]
     index = np.searchsorted(cumulative, targets, side="right")
     last = int(np.searchsorted(cumulative, cumulative[-1], side="left"))
-    return np.minimum(index, last)
+    return order[np.minimum(index, last)]

@@ -6,7 +6,7 @@ Any new algorithm is a new step, never a new loop.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,20 @@ from sfumato.solve.solution import IterationRecord, Outcome, Solution
 from sfumato.solve.stopping import Stopping
 
 Floats = NDArray[np.floating]
-Observer = Callable[[IterationRecord, Floats], bool]
-"""Told of every iteration; returns True to stop."""
+
+
+class Observer(Protocol):
+    """Whoever is told of every iteration."""
+
+    def begin(self) -> None:
+        """Learn that an iteration begins."""
+
+    def end(self, record: IterationRecord, centers: Floats) -> bool:
+        """Learn of its record and of the centers that it began with; return True to stop."""
 
 
 def solve(
-    engine: Engine, start: Floats, stopping: Stopping, observe: Observer | None = None
+    engine: Engine, start: Floats, stopping: Stopping, observer: Observer | None = None
 ) -> Solution:
     """Minimize the engine's problem from the given centers.
 
@@ -33,8 +41,8 @@ def solve(
     start : ndarray of shape (n_clusters, n_features)
         Initial centers, float64.
     stopping : Stopping
-    observe : callable, optional
-        Called after each iteration with its record and the centers that it began with.
+    observer : Observer, optional
+        Told of every iteration.
 
     Returns
     -------
@@ -42,11 +50,13 @@ def solve(
         Its centers are those at which the objective was last evaluated.
     """
     began = time.perf_counter()
-    centers = np.array(start, dtype=np.float64)
+    centers: Floats = np.array(start, dtype=np.float64)
     history: list[IterationRecord] = []
     objectives: list[float] = []
     outcome: Outcome | None = None
     while outcome is None:
+        if observer is not None:
+            observer.begin()
         statistics = engine.sweep(centers)
         stepped, repairs = repair(engine, centers, statistics.centers(centers), statistics)
         objectives.append(statistics.objective)
@@ -54,11 +64,9 @@ def solve(
         if outcome is not None:
             stepped, repairs = centers, ()
         shift = float(np.sqrt(((stepped - centers) ** 2).sum(axis=1).max()))
-        record = IterationRecord(
-            statistics.objective, time.perf_counter() - began, shift, repairs
-        )
+        record = IterationRecord(statistics.objective, time.perf_counter() - began, shift, repairs)
         history.append(record)
-        if observe is not None and observe(record, centers) and outcome is None:
+        if observer is not None and observer.end(record, centers) and outcome is None:
             outcome = Outcome.STOPPED_BY_CALLBACK
         if outcome is None:
             centers = stepped

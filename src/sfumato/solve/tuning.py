@@ -1,8 +1,8 @@
 """Parameters that the data chooses, from a short pilot fit on a sample.
 
 The fuzzifier. For the power rule to give the posterior of two Gaussian clusters of width sigma in
-D dimensions, ``(h1/h2)^(degree/(r-1))`` must equal ``exp(-(h2^2 - h1^2) / (2 sigma^2))``. Rows lie at
-``h^2`` near ``D sigma^2``, which gives ``degree / (r - 1) = D``. With a larger r, in high
+D dimensions, ``(h1/h2)^(degree/(r-1))`` must equal ``exp(-(h2^2 - h1^2) / (2 sigma^2))``. Rows lie
+at ``h^2`` near ``D sigma^2``, which gives ``degree / (r - 1) = D``. With a larger r, in high
 dimension, far centers keep large memberships and all centers slide together. D is read off
 the distances to the nearest center: ``mean(h)^2 / (2 var(h)) = D`` for a D-dimensional Gaussian.
 """
@@ -26,7 +26,7 @@ PILOT = Stopping(max_iter=20, tol=1e-3)
 PILOT_STARTS = 3
 PILOT_ROUNDS = 2
 LEAST_CLUSTER = 5
-"""Rows below which a cluster says nothing about its dimension."""
+"""Different rows below which a cluster says nothing about its dimension; copies do not count."""
 LARGEST_DIMENSION = 1000
 """Above it the exponent 1/(r-1) would magnify the rounding of float32 distances visibly."""
 
@@ -96,9 +96,9 @@ def intrinsic_dimension(engine: Engine, centers: Floats) -> int:
 def _dimension_of(assignment: Assignment, cluster: int, weights: Floats) -> float | None:
     """Estimate from one cluster, or None if it is too small or has no spread."""
     inside = assignment.labels == cluster
-    if inside.sum() < LEAST_CLUSTER:
-        return None
     distances = assignment.distances[inside].astype(np.float64)
+    if len(np.unique(distances)) < LEAST_CLUSTER:
+        return None
     mean = np.average(distances, weights=weights[inside])
     variance = np.average((distances - mean) ** 2, weights=weights[inside])
     if not variance > np.finfo(np.float32).eps * mean**2:

@@ -1,0 +1,254 @@
+"""The command ``sfumato``: argument parsing, and errors in one line. The jobs are elsewhere.
+
+click is imported only when a command runs, so that its absence can be answered with advice.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import click
+
+EXTRAS = {
+    "click": "cli",
+    "rich": "cli",
+    "pandas": "io",
+    "pyarrow": "io",
+    "matplotlib": "plot",
+}
+"""Packages that a command may need, and the extra of sfumato that installs them."""
+
+FAILED = 2
+INTERRUPTED = 130
+"""Exit codes: what a shell expects of a misused command, and of one ended by Ctrl-C."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words after ``sfumato``; those of the process if None.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        command = program()
+    except ModuleNotFoundError as error:
+        _fail_for_missing(error)
+    command.main(given or ["--help"], prog_name="sfumato")
+    sys.exit(0)  # Never reached: the line above exits, which its type cannot say.
+
+
+def program() -> click.Group:
+    """Build the command with its subcommands."""
+    import click
+
+    class Program(click.Group):
+        """Commands whose errors take one line, and whose exit codes are ours."""
+
+        def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+            _run(lambda: click.Group.main(self, *args, **{**kwargs, "standalone_mode": False}))
+
+    return click.version_option(package_name="sfumato", prog_name="sfumato")(
+        Program(
+            name="sfumato",
+            help="Robust, sparse, soft clustering: each row belongs to a few clusters.",
+            commands=[_demo_command(), _cluster_command()],
+        )
+    )
+
+
+def _run(command: Any) -> NoReturn:
+    """Run a click command, and turn what may go wrong into a line and an exit code."""
+    import click
+
+    from sfumato.tables import UserError
+
+    try:
+        sys.exit(command() or 0)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "sfumato"
+        _fail(f"{error.format_message().rstrip('.')}; see {where} --help.")
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except UserError as error:
+        _fail(str(error))
+    except ModuleNotFoundError as error:
+        _fail_for_missing(error)
+    except (KeyboardInterrupt, click.Abort):
+        print("sfumato: interrupted; no unfinished files are left.", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"sfumato: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(FAILED)
+
+
+def _fail_for_missing(error: ModuleNotFoundError) -> NoReturn:
+    """Say which extra would install the package; raise again if none does."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        raise error
+    extra = EXTRAS[package]
+    _fail(f'{package} is not installed, which this needs; run: pip install "sfumato[{extra}]"')
+
+
+def _demo_command() -> click.Command:
+    import click
+
+    return click.Command(
+        "demo",
+        callback=_demo,
+        help="Cluster scikit-learn's digits in several ways, side by side, with pictures.",
+        params=[
+            click.Option(
+                ["--output"],
+                type=click.Path(path_type=Path),
+                default=Path("sfumato-demo"),
+                show_default=True,
+                help="Folder for the pictures.",
+            ),
+            click.Option(["--force"], is_flag=True, help="Replace pictures that are there."),
+        ],
+    )
+
+
+def _demo(output: Path, force: bool) -> None:
+    from sfumato.demo import demo
+
+    demo(output, force)
+
+
+def _cluster_command() -> click.Command:
+    import click
+
+    return click.Command(
+        "cluster",
+        callback=_cluster,
+        help="Cluster the rows of FILE (.csv, .parquet, .npy or .npz) by REFCMFS.",
+        params=[
+            click.Argument(["file"], type=click.Path(path_type=Path)),
+            *_method_options(),
+            *_input_options(),
+            *_output_options(),
+        ],
+    )
+
+
+def _method_options() -> list[click.Parameter]:
+    import click
+
+    whole, real = click.INT, click.FLOAT
+    seeds = click.IntRange(0, 2**32 - 1)
+
+    def option(name: str, kind: Any, default: Any, text: str) -> click.Option:
+        return click.Option([name], type=kind, default=default, show_default=True, help=text)
+
+    return [
+        click.Option(["--clusters"], type=whole, required=True, help="Number of clusters."),
+        _option_or_auto("--active", int, "Memberships per row; auto is at most 5."),
+        _option_or_auto("--fuzzifier", float, "Exponent > 1; auto reads it off the data."),
+        option("--seed", seeds, 0, "Random seed."),
+        _option_or_auto("--starts", int, "Starts, of which the best is kept."),
+        option("--max-iter", whole, 300, "Largest number of iterations of a start."),
+        option("--tol", real, 1e-7, "Relative fall of the objective at which to stop."),
+        click.Option(["--threads"], type=whole, help="Threads.  [default: all processors]"),
+    ]
+
+
+def _option_or_auto(name: str, kind: type[int] | type[float], text: str) -> click.Option:
+    """Option that takes a number, or the word auto."""
+    import click
+
+    def convert(context: click.Context, parameter: click.Parameter, value: str) -> Any:
+        try:
+            return value if value == "auto" else kind(value)
+        except ValueError as error:
+            words = {int: "a whole number", float: "a number"}[kind]
+            raise click.BadParameter(f"{value!r} is neither {words} nor auto.") from error
+
+    return click.Option(
+        [name], default="auto", show_default=True, metavar="N|auto", callback=convert, help=text
+    )
+
+
+def _input_options() -> list[click.Parameter]:
+    import click
+
+    return [
+        click.Option(["--columns"], metavar="A,B,...", help="Only these columns are features."),
+        click.Option(
+            ["--exclude"], multiple=True, metavar="NAME", help="Column to leave out; repeatable."
+        ),
+        click.Option(
+            ["--non-numeric"],
+            type=click.Choice(["error", "ignore"]),
+            default="error",
+            show_default=True,
+            help="What to do about columns that hold no numbers.",
+        ),
+        click.Option(["--id-column"], metavar="NAME", help="Column that identifies the rows."),
+        click.Option(["--key"], metavar="NAME", help="Array inside an .npz file."),
+        click.Option(
+            ["--separator"], default=",", show_default=True, help="Between the columns of a .csv."
+        ),
+        click.Option(["--no-header"], is_flag=True, help="The .csv has no line of names."),
+    ]
+
+
+def _output_options() -> list[click.Parameter]:
+    import click
+
+    return [
+        click.Option(
+            ["--output"],
+            type=click.Path(path_type=Path),
+            help="Folder for the results. [default: FILE's name with -clusters]",
+        ),
+        click.Option(
+            ["--format", "file_format"],
+            type=click.Choice(["csv", "parquet"]),
+            default="csv",
+            show_default=True,
+            help="Format of the tables.",
+        ),
+        click.Option(["--force"], is_flag=True, help="Replace results that are there."),
+    ]
+
+
+def _cluster(file: Path, **given: Any) -> None:
+    from sfumato.cluster import cluster_file
+    from sfumato.presets import REFCMFS
+    from sfumato.tables import Source, UserError
+
+    separator = given["separator"].replace("\\t", "\t")
+    if len(separator) != 1:
+        raise UserError(f"--separator {separator!r} is not one character; use e.g. ';' or '\\t'.")
+    source = Source(
+        file,
+        columns=tuple(name for name in (given["columns"] or "").split(",") if name),
+        exclude=given["exclude"],
+        ignore_text=given["non_numeric"] == "ignore",
+        id_column=given["id_column"],
+        key=given["key"],
+        separator=separator,
+        header=not given["no_header"],
+    )
+    model = REFCMFS(
+        given["clusters"],
+        n_active=given["active"],
+        fuzzifier=given["fuzzifier"],
+        n_init=given["starts"],
+        max_iter=given["max_iter"],
+        tol=given["tol"],
+        random_state=given["seed"],
+        n_threads=given["threads"],
+    )
+    output = given["output"] or Path(f"{file.stem}-clusters")
+    cluster_file(source, model, output, given["file_format"], given["force"])

@@ -1,0 +1,95 @@
+"""How well a clustering agrees with known classes, each measure with its citation."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+
+def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    r"""Share of rows whose cluster is the one matched with their class (ACC).
+
+    Clusters have no names of their own, so each is matched with at most one class, and each class
+    with at most one cluster, such that as many rows as possible agree [1]_:
+
+    .. math:: \mathrm{ACC} = \frac{1}{n} \max_\pi \sum_{i=1}^{n} [\pi(\hat y_i) = y_i]
+
+    The best one-to-one matching :math:`\pi` is found by the Hungarian method. Where there are more
+    clusters than classes, rows of the clusters left over count as wrong, and the other way round.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes, numbers or text.
+    y_pred : array-like of shape (n_samples,)
+        Clusters, numbers or text; their names and number need not be those of the classes.
+
+    Returns
+    -------
+    accuracy : float
+        Between 0 and 1; 1 if the two agree up to renaming.
+
+    References
+    ----------
+    .. [1] H. W. Kuhn, "The Hungarian method for the assignment problem", Naval Research Logistics
+       Quarterly 2, 1955.
+
+    Examples
+    --------
+    >>> from sfumato.metrics import accuracy
+    >>> accuracy(["a", "a", "b", "b"], [7, 7, 3, 7])
+    0.75
+    """
+    _require_rows(y_true, y_pred)
+    shared = contingency_matrix(y_true, y_pred)
+    matched = linear_sum_assignment(shared, maximize=True)
+    return float(shared[matched].sum() / shared.sum())
+
+
+def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    r"""Mutual information of classes and clusters, as a share of the larger entropy (NMI).
+
+    .. math:: \mathrm{NMI} = \frac{I(y; \hat y)}{\max(H(y), H(\hat y))}
+
+    Dividing by the larger of the two entropies is one of several conventions [1]_, and never more
+    lenient than dividing by their mean.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes, numbers or text.
+    y_pred : array-like of shape (n_samples,)
+        Clusters, numbers or text; their names and number need not be those of the classes.
+
+    Returns
+    -------
+    nmi : float
+        Between 0, where knowing one says nothing about the other, and 1, where they agree up to
+        renaming.
+
+    References
+    ----------
+    .. [1] N. X. Vinh, J. Epps, J. Bailey, "Information theoretic measures for clusterings
+       comparison", Journal of Machine Learning Research 11, 2010.
+
+    Examples
+    --------
+    >>> from sfumato.metrics import nmi
+    >>> round(nmi(["a", "a", "b", "b"], [7, 7, 3, 7]), 3)
+    0.311
+    """
+    _require_rows(y_true, y_pred)
+    return float(normalized_mutual_info_score(y_true, y_pred, average_method="max"))
+
+
+def _require_rows(y_true: ArrayLike, y_pred: ArrayLike) -> None:
+    """Raise unless there is a class and a cluster for each of the same rows."""
+    classes, clusters = np.shape(y_true), np.shape(y_pred)
+    if classes != clusters or len(classes) != 1 or classes == (0,):
+        raise ValueError(
+            f"y_true has shape {classes} and y_pred has shape {clusters}; give one class and one "
+            "cluster for each of the same rows, at least one."
+        )
