@@ -91,9 +91,9 @@ def check_centers(given: Any, n_clusters: int, data: Data, source: str) -> Float
     given = given.toarray() if sp.issparse(given) else given
     if given is None or np.isscalar(given):
         raise ValueError(f"{source} is {given!r}; {needed}.")
-    if np.iscomplexobj(given):
-        raise ValueError(f"{source} holds complex numbers; {needed}, of real numbers.")
     try:
+        if np.iscomplexobj(given):
+            raise TypeError("complex numbers have no order")
         centers = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{source} is not an array of numbers ({error}); {needed}.") from error
@@ -145,9 +145,10 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
         reason = _not_numbers(X)
         if reason is None:
             raise
-        raise type(error)(f"{reason} ({error})") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{reason} ({error})") from error
     if rows.dtype.kind not in "biuf":
-        raise ValueError(_not_numbers(rows) or f"X is of dtype {rows.dtype}; pass real numbers.")
+        raise ValueError(_not_numbers(X) or f"X is of dtype {rows.dtype}; pass real numbers.")
     if sp.issparse(rows):
         rows = sp.csr_array(rows)
         if not rows.has_canonical_format:

@@ -12,7 +12,17 @@ Floats = NDArray[np.floating]
 
 
 class Outcome(Enum):
-    """Why the loop stopped, in words that say what to do."""
+    """Why the loop stopped, in words that say what to do.
+
+    Examples
+    --------
+    >>> from sfumato import REFCMFS
+    >>> model = REFCMFS(n_clusters=1, random_state=0).fit([[0.0], [1.0], [5.0]])
+    >>> print(model.outcome_)
+    Converged: the objective fell by less than `tol` of its value.
+    >>> model.outcome_.converged
+    True
+    """
 
     CONVERGED = "Converged: the objective fell by less than `tol` of its value."
     EXACT = "Converged: every row lies on a center, the objective is zero."
@@ -45,6 +55,14 @@ class IterationRecord:
         centers stay.
     repairs : tuple of int
         Empty clusters whose centers were moved to a badly served row.
+
+    Examples
+    --------
+    >>> from sfumato import REFCMFS
+    >>> model = REFCMFS(n_clusters=1, random_state=0).fit([[0.0], [1.0], [5.0]])
+    >>> last = model.history_[-1]
+    >>> round(last.objective, 3), last.shift, last.repairs
+    (5.0, 0.0, ())
     """
 
     objective: float

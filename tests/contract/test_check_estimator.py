@@ -1,0 +1,56 @@
+"""scikit-learn's own checks, none excused, for every public estimator and combinations of parts.
+
+The instances have four clusters. scikit-learn checks its clusterers with few clusters too: some
+checks pass data with four distinct rows, where more clusters are an error by design. And for any
+estimator with ``predict_proba`` one check expects four columns.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sfumato
+from sfumato import (
+    L21,
+    REFCMFS,
+    RSFKM,
+    Capped,
+    FuzzyClustering,
+    FuzzyCMeans,
+    Power,
+    Simplex,
+    SimREFCMFS,
+)
+
+PRESETS = [REFCMFS(4), SimREFCMFS(4), RSFKM(4), FuzzyCMeans(4)]
+COMBINATIONS = [
+    FuzzyClustering(4, loss=loss, membership=membership)
+    for loss in ("squared", L21(), Capped(cap=2.0))
+    for membership in ("hard", Power(fuzzifier=1.5), Simplex(gamma=0.5))
+] + [
+    FuzzyClustering(4),
+    FuzzyClustering(4, membership="simplex"),
+    FuzzyClustering(4, loss="squared", membership="hard", init="random"),
+    RSFKM(4, loss="capped", gamma=0.5),
+]
+
+
+# On the checks' structureless data some combinations need more than the default iterations.
+@pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`")
+@parametrize_with_checks(PRESETS + COMBINATIONS)
+def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
+    check(estimator)
+
+
+def test_every_public_estimator_is_checked() -> None:
+    public = {
+        cls
+        for cls in vars(sfumato).values()
+        if inspect.isclass(cls) and issubclass(cls, BaseEstimator) and hasattr(cls, "fit")
+    }
+    assert public == {type(estimator) for estimator in PRESETS + COMBINATIONS}

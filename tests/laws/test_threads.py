@@ -1,0 +1,117 @@
+"""The same bits for any number of threads, on data of which every thread gets a share."""
+
+import numpy as np
+import pytest
+
+from sfumato import L21, REFCMFS, RSFKM, Capped, FuzzyClustering, Hard, Power, Simplex, Squared
+from sfumato.engines.core import core
+from tests.catalogue import (
+    STORAGES,
+    blobs,
+    each,
+    every_dtype,
+    make_engine,
+    row_weights,
+    sparse_blobs,
+)
+
+N_THREADS = (1, 2, 3, 4, 7)
+N_ROWS, N_FEATURES, N_CLUSTERS = 6000, 6, 8
+PARTS = [
+    (Squared(), Hard()),
+    (L21(), Power(3, 1.1)),
+    (Capped(4.0), Power(N_CLUSTERS, 2.0)),
+    (L21(), Simplex(gamma=3.0)),
+    (Squared(), Simplex(n_active=2)),
+]
+MODELS = [
+    REFCMFS(N_CLUSTERS, n_active=2, max_iter=500),
+    RSFKM(N_CLUSTERS, max_iter=500),
+    FuzzyClustering(N_CLUSTERS, loss="squared", membership="hard", init="random"),
+]
+
+
+def data(dtype=np.float64):
+    return sparse_blobs(N_ROWS, N_FEATURES).astype(dtype)
+
+
+def assert_same_bits(results):
+    """All results, each a sequence of arrays, equal the first in every bit."""
+    first, *others = results
+    for other in others:
+        for expected, found in zip(first, other, strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def passes(engine):
+    """Whatever an engine computes, as arrays."""
+    centers = engine.take(np.arange(0, N_ROWS, N_ROWS // N_CLUSTERS)[:N_CLUSTERS]) + 0.25
+    statistics, assignment = engine.sweep(centers), engine.assign(centers)
+    costs = np.full(N_ROWS, np.inf)
+    engine.lower(costs, centers[:3])
+    return [
+        statistics.pull,
+        statistics.weight,
+        statistics.hold,
+        np.float64(statistics.objective),
+        assignment.labels,
+        assignment.distances,
+        assignment.memberships.data,
+        assignment.memberships.indices,
+        assignment.memberships.indptr,
+        np.float64(assignment.objective),
+        engine.distances(centers),
+        costs,
+        engine.potentials(costs, centers[3:]),
+    ]
+
+
+def test_every_thread_has_work():
+    assert core.n_strips(N_ROWS, N_CLUSTERS) >= max(N_THREADS)
+
+
+@every_dtype
+@each("storage", STORAGES, ids=str)
+@each("parts", PARTS, ids=repr)
+def test_passes_are_the_same_bits(dtype, storage, parts):
+    X, weights = STORAGES[storage](data(dtype)), row_weights(N_ROWS)
+    assert_same_bits(
+        passes(make_engine("native", X, *parts, weights, n_threads)) for n_threads in N_THREADS
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_passes_over_integers_are_the_same_bits(dtype):
+    X = np.abs(10 * blobs(N_ROWS, N_FEATURES)).astype(dtype)
+    assert_same_bits(
+        passes(make_engine("native", X, *PARTS[1], n_threads=n_threads)) for n_threads in N_THREADS
+    )
+
+
+@each("parts", PARTS, ids=repr)
+def test_repeated_passes_are_the_same_bits(parts):
+    engine = make_engine("native", data(), *parts, n_threads=max(N_THREADS))
+    assert_same_bits(passes(engine) for _ in range(10))
+
+
+@every_dtype
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+@each("model", MODELS, ids=lambda model: type(model).__name__)
+def test_fits_are_the_same_bits(dtype, storage, model):
+    X = STORAGES[storage](data(dtype))
+    parameters = model.get_params(deep=False) | {"random_state": 0, "n_init": 2, "tol": 1e-4}
+    fits = (
+        type(model)(**parameters).set_params(n_threads=n_threads).fit(X) for n_threads in N_THREADS
+    )
+    assert_same_bits(
+        [
+            fit.cluster_centers_,
+            fit.labels_,
+            fit.memberships_.data,
+            fit.memberships_.indices,
+            np.array([record.objective for record in fit.history_]),
+            np.float64(fit.objective_),
+            fit.transform(X),
+        ]
+        for fit in fits
+    )

@@ -1,0 +1,585 @@
+"""Bad input: the error says what was given, what is wrong and what to do, and leaves no trace."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from sfumato import (
+    L21,
+    REFCMFS,
+    RSFKM,
+    Capped,
+    FuzzyClustering,
+    FuzzyCMeans,
+    Power,
+    Simplex,
+    SimREFCMFS,
+    Squared,
+)
+from tests.catalogue import blobs
+
+X = blobs(40, 3, 3)
+
+
+def rows(**changes: Any) -> np.ndarray:
+    """Good rows with one value replaced: ``rows(at=(7, 1), value=np.nan)``."""
+    changed = X.copy()
+    changed[changes["at"]] = changes["value"]
+    return changed
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    """Good rows as a frame, with further columns."""
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(**columns)
+
+
+def fails(
+    model: BaseEstimator,
+    given: Any,
+    *words: str,
+    error: type[Exception] | tuple[type[Exception], ...] = ValueError,
+    **options: Any,
+) -> None:
+    """Assert that fit raises this error, that all words are in it, and that nothing is left."""
+    before = dict(vars(model))
+    with pytest.raises(error) as caught:
+        model.fit(given, **options)
+    for word in words:
+        assert word in str(caught.value)
+    assert vars(model) == before
+
+
+# Values.
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
+@pytest.mark.parametrize(
+    "container",
+    [np.asarray, np.asfortranarray, np.float32, list, pd.DataFrame, sp.csr_array, sp.csc_array],
+)
+def test_not_finite(value: float, name: str, container: Callable[..., Any]) -> None:
+    bad = rows(at=([7, 7, 20], [1, 2, 0]), value=value)
+    words = f"contains {name}", "first at row 7, column 1", "drop", "fill"
+    fails(REFCMFS(3), container(bad), *words)
+
+
+def test_not_finite_in_a_later_block() -> None:
+    big = np.zeros((300_000, 2))
+    big[299_998, 1] = np.nan
+    fails(REFCMFS(3), big, "NaN, first at row 299998, column 1")
+
+
+def test_missing_values_of_frames() -> None:
+    missing = frame().astype("Float64")
+    missing.iloc[4, 2] = pd.NA
+    fails(REFCMFS(3), missing, "NaN, first at row 4, column 2")
+    polars = pl.DataFrame({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 3.0]})
+    fails(REFCMFS(2), polars, "NaN, first at row 1, column 0")
+
+
+def test_not_finite_at_predict() -> None:
+    model = REFCMFS(3, random_state=0).fit(X)
+    for method in (model.predict, model.predict_proba, model.transform, model.score):
+        with pytest.raises(ValueError, match="NaN, first at row 3, column 0"):
+            method(rows(at=(3, 0), value=np.nan))
+
+
+def test_weight_zero_does_not_excuse_nan() -> None:
+    weights = np.ones(len(X))
+    weights[7] = 0
+    fails(REFCMFS(3), rows(at=(7, 1), value=np.nan), "NaN, first at row 7", sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("container", "cell", "column"),
+    [
+        (lambda: frame(color="red"), "'red'", "'color'"),
+        (lambda: frame(color="red")[["a", "color", "b"]], "'red'", "'color'"),
+        (lambda: frame(day=pd.Timestamp("2024-01-01")), "2024", "'day'"),
+        (lambda: frame(kind=pd.Categorical(["u", "v"] * 20)), "'u'", "'kind'"),
+        (lambda: pl.DataFrame({"a": [1.0, 2.0], "color": ["red", "blue"]}), "'red'", "'color'"),
+        (lambda: np.array([[1, "x"], [2, "y"]], dtype=object), "'x'", "column 1"),
+        (lambda: [[1.0, "x"], [2.0, "y"]], "'x'", "column 1"),
+        (lambda: np.array([["u", "v"], ["w", "x"]]), "'u'", "column 0"),
+        (lambda: np.array([["2024-01-01"], ["2024-01-02"]], dtype="M8[D]"), "2024", "column 0"),
+    ],
+)
+def test_text(container: Callable[[], Any], cell: str, column: str) -> None:
+    words = cell, "row 0", column, "not a number", "drop", "encode"
+    fails(REFCMFS(2), container(), *words, error=(ValueError, TypeError))
+
+
+def test_the_first_text_is_named() -> None:
+    words = np.array(["1.5", "2", "three", "4"] * 10)
+    fails(REFCMFS(2), frame(size=words), "'three' at row 2, column 'size'")
+
+
+def test_a_cell_of_a_wrong_type() -> None:
+    bad = X.astype(object)
+    bad[3, 1] = {"a": 1}
+    fails(REFCMFS(2), bad, "{'a': 1} at row 3, column 1", "not a number", error=TypeError)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        np.asarray,
+        np.complex64,
+        np.ndarray.tolist,
+        sp.csr_array,
+        sp.csc_array,
+        pd.DataFrame,
+    ],
+)
+def test_complex_numbers(container: Callable[..., Any]) -> None:
+    fails(REFCMFS(2), container(X * 1j), "Complex data not supported", "X.real", "X.imag")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize(
+    ("dtype", "scale", "advice"),
+    [
+        (np.float64, 1e155, "rescale"),
+        (np.float64, 1e300, "rescale"),
+        (np.float32, 1e20, "pass float64"),
+        (np.float32, 1e37, "pass float64"),
+    ],
+)
+def test_overflow(container: Callable[..., Any], dtype: type, scale: float, advice: str) -> None:
+    bad = (X * scale).astype(dtype)
+    words = f"overflow {np.dtype(dtype).name}", "rescale", advice
+    fails(REFCMFS(2), container(bad), *words)
+
+
+def test_overflow_of_the_extent_itself() -> None:
+    huge = np.array([[-1.7e308], [1.7e308], [1.7e308], [0.0]])
+    fails(REFCMFS(2), huge, "overflow float64", "rescale", "X / 2e+308")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "advice"), [(np.float64, 1e-160, "X / "), (np.float32, 1e-20, "float64")]
+)
+def test_underflow(dtype: type, scale: float, advice: str) -> None:
+    bad = (X * scale).astype(dtype)
+    fails(REFCMFS(2), bad, f"underflow {np.dtype(dtype).name}", "rescale", advice)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(np.float64, 1e150), (np.float64, 1e-140), (np.float32, 1e17), (np.float32, 1e-14)],
+)
+@pytest.mark.parametrize("loss", ["squared", "l21"])
+def test_within_the_limits_all_is_well(dtype: type, scale: float, loss: str) -> None:
+    start = X[:3] + 0.1
+    model = FuzzyClustering(3, loss=loss, init=start * scale).fit((X * scale).astype(dtype))
+    plain = FuzzyClustering(3, loss=loss, init=start).fit(X.astype(dtype))
+    found = model.cluster_centers_.astype(float) / scale
+    np.testing.assert_allclose(found, plain.cluster_centers_, rtol=1e-3)
+    assert np.isfinite(model.memberships_.data).all()
+    assert np.isfinite(model.objective_)
+
+
+def test_far_rows_at_predict() -> None:
+    model = REFCMFS(3, random_state=0).fit(X)
+    for method in (model.predict, model.predict_proba, model.transform, model.score):
+        with pytest.raises(ValueError, match="overflow float64"):
+            method(np.full((1, 3), 1e200))
+        with pytest.raises(ValueError, match=r"overflow float32.*float64"):
+            method(np.full((1, 3), 1e30, dtype=np.float32))
+    # Whereas rows that lie close together are nothing special here.
+    assert_array_equal(model.predict([[0, 0, 0], [1e-200, 0, 0]]), model.predict([[0, 0, 0]] * 2))
+
+
+def test_a_far_row_of_no_weight_is_no_excuse() -> None:
+    weights = np.ones(len(X))
+    weights[0] = 0
+    bad = rows(at=0, value=1e200)
+    fails(REFCMFS(3), bad, "overflow", sample_weight=weights)
+
+
+# Shapes.
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (np.zeros((0, 3)), ["0 sample(s)", "minimum of 1"]),
+        (np.zeros((3, 0)), ["0 feature(s)", "minimum of 1"]),
+        (sp.csr_array((0, 3)), ["0 sample(s)"]),
+        ([], ["Reshape"]),
+        (X[:, 0], ["Expected 2D array, got 1D array", "reshape(-1, 1)"]),
+        (X[:, :, None], ["dim 3"]),
+        (3.0, ["Expected 2D array, got scalar"]),
+        ("data.csv", ["Expected 2D array, got scalar"]),
+        ([[1.0, 2.0], [3.0]], ["inhomogeneous"]),
+    ],
+    ids=str,
+)
+def test_shapes(given: Any, words: list[str]) -> None:
+    fails(REFCMFS(1), given, *words)
+
+
+def test_too_few_rows() -> None:
+    fails(REFCMFS(6), X[:5], "n_samples=5", "fewer than n_clusters=6", "use n_clusters <= 5")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_too_few_distinct_rows(container: Callable[..., Any]) -> None:
+    words = "only 4 distinct rows", "fewer than n_clusters=5", "use n_clusters <= 4"
+    few = np.tile(X[:4], (50, 1))
+    fails(REFCMFS(5), container(few), *words)
+    assert REFCMFS(4, random_state=0).fit(container(few)).objective_ == pytest.approx(0, abs=1e-12)
+
+
+def test_rows_are_distinct_by_value() -> None:
+    zeros = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]])
+    fails(REFCMFS(2), zeros, "only 1 distinct row")
+
+
+def test_rows_of_no_weight_do_not_count() -> None:
+    weights = np.zeros(len(X))
+    weights[[3, 8]] = 1
+    fails(REFCMFS(3), X, "only 2 distinct rows of positive weight", sample_weight=weights)
+
+
+def test_another_number_of_features_at_predict() -> None:
+    model = REFCMFS(3, random_state=0).fit(X)
+    for method in (model.predict, model.predict_proba, model.transform, model.score):
+        with pytest.raises(ValueError, match="X has 2 features, but REFCMFS is expecting 3"):
+            method(X[:, :2])
+    with pytest.raises(ValueError, match="expecting 3"):
+        model.membership(sp.csr_array(X[:, :2]))
+
+
+@pytest.mark.parametrize(
+    "estimator", [REFCMFS(), SimREFCMFS(), RSFKM(), FuzzyCMeans(), FuzzyClustering()]
+)
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "predict_membership", "transform", "score"]
+)
+def test_predict_before_fit(estimator: BaseEstimator, method: str) -> None:
+    with pytest.raises(NotFittedError, match=f"{type(estimator).__name__}.*not fitted.*fit"):
+        getattr(estimator, method)(X)
+    with pytest.raises(NotFittedError):
+        estimator.get_feature_names_out()
+
+
+# Weights.
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (-np.arange(40.0), ["negative at row 1: -1", "use weights >= 0", "0 to leave a row out"]),
+        (np.zeros(40), ["zero everywhere", "at least one row"]),
+        (np.r_[np.ones(5), np.nan, np.ones(34)], ["contains nan at row 5", "finite"]),
+        (np.r_[np.ones(5), np.inf, np.ones(34)], ["contains inf at row 5", "finite"]),
+        (np.ones(39), ["shape (39,)", "one weight per row", "(40,)"]),
+        (np.ones((40, 1)), ["shape (40, 1)", "one weight per row"]),
+        (["heavy"] * 40, ["sample_weight is not an array of numbers", "heavy"]),
+        (np.full(40, 1j), ["sample_weight is not an array of numbers", "complex"]),
+        ([None] * 40, ["sample_weight"]),
+        (-1.0, ["negative"]),
+        (0, ["zero everywhere"]),
+        (np.full(40, 1e308), ["up to 1e+308", "over- or underflow", "rescale"]),
+        (np.full(40, 1e-310), ["underflow", "rescale"]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_weights(weights: Any, words: list[str]) -> None:
+    fails(REFCMFS(3), X, *words, sample_weight=weights)
+    model = REFCMFS(3, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=re.escape(words[0])):
+        model.score(X, sample_weight=weights)
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"n_clusters": 0}, ValueError, ["n_clusters=0", "at least 1"]),
+        ({"n_clusters": -2}, ValueError, ["n_clusters=-2", "at least 1"]),
+        ({"n_clusters": 2.0}, TypeError, ["n_clusters=2.0", "not an integer"]),
+        ({"n_clusters": "3"}, TypeError, ["n_clusters='3'", "not an integer"]),
+        ({"n_clusters": None}, TypeError, ["n_clusters=None", "not an integer"]),
+        ({"n_clusters": True}, TypeError, ["n_clusters=True", "not an integer"]),
+        ({"n_active": 4}, ValueError, ["n_active=4", "exceeds n_clusters=3", "<= n_clusters"]),
+        ({"n_active": 0}, ValueError, ["n_active=0", "at least 1", "1 <= n_active"]),
+        ({"n_active": -1}, ValueError, ["n_active=-1", "at least 1"]),
+        ({"n_active": 1.5}, TypeError, ["n_active=1.5", "not an integer", "'auto'"]),
+        ({"n_active": "all"}, TypeError, ["n_active='all'", "'auto'"]),
+        ({"n_active": None}, TypeError, ["n_active=None", "'auto'"]),
+        ({"fuzzifier": 1}, ValueError, ["fuzzifier=1 ", "larger than 1", "1.1"]),
+        ({"fuzzifier": 0.5}, ValueError, ["fuzzifier=0.5", "larger than 1"]),
+        ({"fuzzifier": -2.0}, ValueError, ["fuzzifier=-2.0", "larger than 1"]),
+        ({"fuzzifier": np.nan}, ValueError, ["fuzzifier=nan", "larger than 1"]),
+        ({"fuzzifier": np.inf}, ValueError, ["fuzzifier=inf", "finite"]),
+        ({"fuzzifier": "soft"}, TypeError, ["fuzzifier='soft'", "not a number"]),
+        ({"fuzzifier": None}, TypeError, ["fuzzifier=None", "not a number"]),
+        ({"n_init": 0}, ValueError, ["n_init=0", "at least 1", "'auto'"]),
+        ({"n_init": "many"}, TypeError, ["n_init='many'", "'auto'"]),
+        ({"n_init": 2.5}, TypeError, ["n_init=2.5", "not an integer"]),
+        ({"n_init": np.array([1, 2])}, TypeError, ["n_init=", "not an integer"]),
+        ({"max_iter": 0}, ValueError, ["max_iter=0", "at least 1"]),
+        ({"max_iter": 1e3}, TypeError, ["max_iter=1000.0", "not an integer"]),
+        ({"tol": -1e-3}, ValueError, ["tol=-0.001", "[0, 1)", "1e-7"]),
+        ({"tol": 1.0}, ValueError, ["tol=1.0", "[0, 1)"]),
+        ({"tol": np.nan}, ValueError, ["tol=nan"]),
+        ({"tol": "tight"}, ValueError, ["tol='tight'"]),
+        ({"n_threads": 0}, ValueError, ["n_threads=0", "at least 1", "None"]),
+        ({"n_threads": -1}, ValueError, ["n_threads=-1", "at least 1", "None"]),
+        ({"n_threads": 1.5}, TypeError, ["n_threads=1.5", "not an integer"]),
+        ({"random_state": "lucky"}, ValueError, ["'lucky'", "seed"]),
+        ({"engine": "nativ"}, ValueError, ["engine='nativ'", "Did you mean 'native'?"]),
+        ({"engine": "referenz"}, ValueError, ["Did you mean 'reference'?"]),
+        ({"engine": 3}, TypeError, ["engine=3", "'native'", "'reference'"]),
+        ({"engine": None}, TypeError, ["engine=None", "'auto'"]),
+        ({"init": "kmeans"}, ValueError, ["init='kmeans'", "Did you mean 'k-means++'?"]),
+        ({"init": "rnadom"}, ValueError, ["Did you mean 'random'?", "'k-means++'"]),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_parameters(parameters: dict[str, Any], error: type[Exception], words: list[str]) -> None:
+    fails(REFCMFS(3).set_params(**parameters), X, *words, error=error)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        (FuzzyClustering(3, loss="l2"), ValueError, ["loss='l2'", "Did you mean 'l21'?"]),
+        (FuzzyClustering(3, loss="L21"), ValueError, ["Did you mean 'l21'?", "'squared'"]),
+        (FuzzyClustering(3, loss="caped"), ValueError, ["Did you mean 'capped'?"]),
+        (FuzzyClustering(3, loss="qqqq"), ValueError, ["['capped', 'l21', 'squared']"]),
+        (FuzzyClustering(3, membership="powr"), ValueError, ["Did you mean 'power'?"]),
+        (FuzzyClustering(3, membership="simplx"), ValueError, ["Did you mean 'simplex'?"]),
+        (FuzzyClustering(3, membership="soft"), ValueError, ["'hard', 'power', 'simplex'"]),
+        (RSFKM(3, loss="cap"), ValueError, ["loss='cap'", "Did you mean 'capped'?"]),
+        (FuzzyClustering(3, loss=Power()), TypeError, ["loss=Power()", "instance of Capped"]),
+        (FuzzyClustering(3, membership=L21()), TypeError, ["membership=L21()", "of Hard"]),
+        (FuzzyClustering(3, loss=Squared), TypeError, ["loss=<class", "neither a name nor a part"]),
+        (FuzzyClustering(3, loss=None), TypeError, ["loss=None", "'l21'"]),
+        (FuzzyClustering(3, membership=2), TypeError, ["membership=2", "'power'"]),
+        (FuzzyClustering(3, loss=Capped(0)), ValueError, ["cap=0", "larger than 0", "units"]),
+        (FuzzyClustering(3, loss=Capped(np.nan)), ValueError, ["cap=nan", "larger than 0"]),
+        (FuzzyClustering(3, loss=Capped("far")), TypeError, ["cap='far'", "not a number"]),
+        (FuzzyClustering(3, membership=Power(4)), ValueError, ["n_active=4", "n_clusters=3"]),
+        (FuzzyClustering(3, membership=Power(2, 1.0)), ValueError, ["fuzzifier=1.0"]),
+        (FuzzyClustering(3, membership=Simplex(n_active=4)), ValueError, ["n_active=4"]),
+        (FuzzyClustering(3, membership=Simplex(gamma=0)), ValueError, ["gamma=0", "larger than 0"]),
+        (RSFKM(3, gamma=-1.0), ValueError, ["gamma=-1.0", "larger than 0"]),
+        (RSFKM(3, gamma=np.inf), ValueError, ["gamma=inf", "finite"]),
+        (RSFKM(3, gamma="strong"), TypeError, ["gamma='strong'", "not a number"]),
+        (
+            FuzzyClustering(3, membership=Simplex(gamma=1.0, n_active=2)),
+            ValueError,
+            ["gamma=1.0, n_active=2", "exclude", "leave the other None"],
+        ),
+        (FuzzyCMeans(3, fuzzifier=1.0), ValueError, ["fuzzifier=1.0", "larger than 1"]),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_parts(model: BaseEstimator, error: type[Exception], words: list[str]) -> None:
+    fails(model, X, *words, error=error)
+
+
+# Initial centers.
+
+NEEDED = "(n_clusters, n_features) = (3, 3)"
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (X[:2], ["has shape (2, 3)", NEEDED]),
+        (X[:3, :2], ["has shape (3, 2)", NEEDED]),
+        (X[0], ["has shape (3,)", NEEDED]),
+        (X[None, :3], ["has shape (1, 3, 3)", NEEDED]),
+        ([], ["has shape (0,)", NEEDED]),
+        (None, ["is None", NEEDED]),
+        (3, ["is 3", NEEDED]),
+        ([["a", "b", "c"]] * 3, ["not an array of numbers", "'a'", NEEDED]),
+        ({"a": 1}, ["not an array of numbers", NEEDED]),
+        ([[1.0], [1.0, 2.0], [1.0]], ["not an array of numbers", NEEDED]),
+        (np.full((3, 3), np.nan), ["contains nan at row 0, column 0", "finite"]),
+        (np.diag([1.0, 1.0, np.inf]), ["contains inf at row 2, column 2", "finite"]),
+        (X[:3] * 1j, ["complex", NEEDED]),
+        (X[:3] * 1e200, ["overflow float64"]),
+    ],
+    ids=lambda value: re.sub(r"\s+", " ", str(value))[:25],
+)
+def test_initial_centers(made: Any, words: list[str], called: bool) -> None:
+    def init(X: Any, n_clusters: int, random_state: Any) -> Any:
+        return made
+
+    for fuzzifier in ("auto", 1.5):  # With and without a pilot fit.
+        model = REFCMFS(3, fuzzifier=fuzzifier, init=init if called else made)
+        fails(model, X, "init(X, ...)" if called else "init", *words)
+
+
+def test_a_callable_that_returns_a_name() -> None:
+    fails(REFCMFS(3, init=lambda *_, **__: "random"), X, "init(X, ...) is 'random'", NEEDED)
+
+
+def test_a_callable_that_raises() -> None:
+    def init(X: Any, n_clusters: int, random_state: Any) -> Any:
+        raise RuntimeError("no idea")
+
+    fails(REFCMFS(3, init=init), X, "no idea", error=RuntimeError)
+
+
+def test_a_callable_with_another_signature() -> None:
+    fails(REFCMFS(3, init=lambda X: X[:3]), X, "random_state", error=TypeError)
+
+
+def test_centers_in_single_precision() -> None:
+    fails(REFCMFS(3, init=X[:3] * 1e30), X.astype(np.float32), "init", "overflow float32")
+
+
+# Nothing half-fitted.
+
+
+def state(model: BaseEstimator) -> dict[str, Any]:
+    return {name: value for name, value in vars(model).items() if name not in model.get_params()}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        rows(at=(0, 0), value=np.nan),
+        X[:2],
+        pd.DataFrame({"other": ["text"] * 5}),
+        np.zeros((9, 1)),
+    ],
+    ids=["nan", "few", "text", "equal"],
+)
+def test_a_failed_fit_leaves_the_earlier_one(bad: Any) -> None:
+    model = REFCMFS(3, random_state=0).fit(frame())
+    before, labels = state(model), model.predict(frame())
+    with pytest.raises(ValueError, match=r"X|column|n_samples"):
+        model.fit(bad)
+    after = state(model)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+    assert_array_equal(model.predict(frame()), labels)
+
+
+def test_a_failure_in_the_middle_leaves_the_earlier_fit() -> None:
+    calls = []
+
+    def init(X: Any, n_clusters: int, random_state: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return X[:n_clusters]
+
+    model = REFCMFS(3, random_state=0, fuzzifier=1.5).fit(X)
+    before = state(model)
+    model.init = init
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :2])
+    assert state(model) == before
+    with pytest.raises(KeyboardInterrupt):
+        calls.clear() or REFCMFS(3, fuzzifier=1.5, init=init).fit(X[:, :2])
+
+
+def test_a_failure_at_the_very_end_leaves_the_earlier_fit() -> None:
+    # The warning is an error here, and comes after everything was remembered.
+    model = REFCMFS(3, random_state=0).fit(X)
+    before = state(model)
+    with pytest.raises(ConvergenceWarning):
+        model.set_params(max_iter=1).fit(X[:, :2] + 9)
+    assert state(model) == before
+    unfitted = REFCMFS(3, max_iter=1)
+    with pytest.raises(ConvergenceWarning):
+        unfitted.fit(X)
+    assert state(unfitted) == {}
+
+
+# Long passes: Ctrl-C, in a process of its own, and other threads.
+
+LONG_FIT = """
+import sys
+import numpy as np
+from sfumato import REFCMFS
+
+X = np.random.default_rng(0).normal(size=(200_000, 32))
+model = REFCMFS(n_clusters=200, n_active=5, fuzzifier=1.1, tol=0, max_iter=100_000, n_init=1)
+if sys.argv[1] == "loop":
+    model.set_params(init=X[:200].copy())
+print("fitting", flush=True)
+try:
+    model.fit(X)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    assert not [name for name in vars(model) if name.endswith("_")], vars(model)
+    model.set_params(n_clusters=3, n_active=2, init="random", max_iter=2, tol=0.9).fit(X[:1000])
+    sys.exit(0)
+print("finished")
+"""
+
+
+@pytest.mark.parametrize(("phase", "after"), [("seeding", 0.5), ("loop", 1.5)])
+def test_ctrl_c_is_prompt(phase: str, after: float) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", LONG_FIT, phase],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "fitting\n"
+    time.sleep(after)
+    assert process.poll() is None, "the fit must still be running"
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    assert process.stdout.readline() == "interrupted\n"
+    assert time.monotonic() - sent < 2
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out == ""
+
+
+def test_other_threads_run_during_a_pass() -> None:
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(100_000, 64))
+    start = wide[:600].copy()
+    model = FuzzyClustering(600, membership="hard", init=start, max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(wide[:1000])
+    ticks, done = [], threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    began = time.monotonic()
+    model.score(wide)
+    lasted = time.monotonic() - began
+    done.set()
+    thread.join()
+    gaps = np.diff([began, *(t for t in ticks if t > began), began + lasted])
+    assert gaps.max() < lasted / 2, "one thread held the interpreter for most of the pass"

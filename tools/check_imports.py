@@ -1,0 +1,189 @@
+"""Fail on imports that go upwards, and on private names of other libraries.
+
+Run as ``python tools/check_imports.py`` from the root of the repository.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "sfumato"
+
+ALLOWED: dict[str, set[str]] = {
+    "problem.checks": set(),
+    "problem.losses": {"problem.checks"},
+    "problem.memberships": {"problem.checks"},
+    "problem.problem": {"problem.losses", "problem.memberships"},
+    "problem": {"problem.losses", "problem.memberships", "problem.problem"},
+    "data": set(),
+    "solve": set(),
+    "solve.statistics": set(),
+    "solve.solution": set(),
+    "solve.stopping": {"solve.solution"},
+    "engines": set(),
+    "engines.core": {"_cpu"},
+    "engines.threads": {"engines.core"},
+    "engines.base": {"data", "problem", "solve.statistics"},
+    "engines.reference": {"data", "problem", "solve.statistics", "engines.base"},
+    "engines.native": {
+        "data",
+        "problem",
+        "solve.statistics",
+        "engines.base",
+        "engines.core",
+        "engines.threads",
+    },
+    "solve.initializers": {"engines.base"},
+    "solve.repairs": {"engines.base", "solve.statistics"},
+    "solve.solver": {"engines.base", "solve.repairs", "solve.solution", "solve.stopping"},
+    "solve.tuning": {
+        "engines.base",
+        "problem",
+        "problem.memberships",
+        "solve.initializers",
+        "solve.solution",
+        "solve.solver",
+        "solve.stopping",
+    },
+    "registry": {
+        "engines.base",
+        "engines.native",
+        "engines.reference",
+        "problem",
+        "solve.initializers",
+    },
+    "validation": {"data", "problem.checks"},
+    "callbacks": {"solve.solution"},
+    "estimators": {
+        "callbacks",
+        "data",
+        "engines.base",
+        "engines.threads",
+        "problem",
+        "registry",
+        "solve.initializers",
+        "solve.solution",
+        "solve.solver",
+        "solve.stopping",
+        "solve.tuning",
+        "validation",
+    },
+    "presets": {"estimators", "problem", "problem.memberships"},
+    "": {"estimators", "presets", "problem", "solve.solution"},
+    "metrics": set(),
+    "tables": set(),
+    "pictures": set(),
+    "folder": {"tables"},
+    "cluster": {"folder", "presets", "tables"},
+    "demo": {"folder", "metrics", "pictures", "presets"},
+    "cli": {"cluster", "demo", "presets", "tables"},
+    "__main__": {"cli"},
+}
+"""Which modules of the package each may import, from the lowest to the highest."""
+
+OPTIONAL = {
+    "click": {"cli"},
+    "rich": {"cli", "cluster", "demo"},
+    "matplotlib": {"demo", "pictures"},
+    "pandas": {"cluster", "tables"},
+    "pyarrow": {"cluster", "tables"},
+}
+"""Libraries from the extras, and the modules that may import them."""
+
+
+class Import(NamedTuple):
+    """An imported name: ``from module import name``; no name for ``import module``."""
+
+    line: int
+    module: str
+    name: str
+
+
+def imports(tree: ast.AST) -> Iterator[Import]:
+    """Every import of a file, also those within functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (Import(node.lineno, module, alias.name) for alias in node.names)
+
+
+def is_private(name: str) -> bool:
+    """Whether a part of a dotted name has a leading underscore, and is not a magic name."""
+    return any(p.startswith("_") and not p.endswith("__") for p in name.split("."))
+
+
+def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Private names of other libraries: imported, or reached through an imported module."""
+    aliases: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            aliases |= {(a.asname or a.name.split(".")[0]): a.name for a in node.names}
+    for found in imports(tree):
+        full = f"{found.module}.{found.name}".strip(".")
+        if found.module.split(".")[0] not in (PACKAGE, "__future__") and is_private(full):
+            yield found.line, full
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            root: ast.expr = node.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and aliases.get(root.id, PACKAGE) != PACKAGE:
+                yield node.lineno, ast.unparse(node)
+
+
+def target(found: Import) -> str | None:
+    """Module of the package that an import reaches, without the package's name; None if none."""
+    if found.module.startswith("."):
+        return found.module  # Relative imports are in no table.
+    if found.module.split(".")[0] != PACKAGE:
+        return None
+    inner = found.module.removeprefix(PACKAGE).removeprefix(".")
+    candidate = f"{inner}.{found.name}".strip(".")
+    return candidate if candidate in set(ALLOWED).union(*ALLOWED.values()) else inner
+
+
+def check_layers(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Imports of a module of the package that its row of the tables does not allow."""
+    if module not in ALLOWED:
+        yield 1, f"{module!r} has no row in ALLOWED of tools/check_imports.py; add one"
+        return
+    for found in imports(tree):
+        inner = target(found)
+        if inner is not None and inner not in ALLOWED[module]:
+            yield found.line, f"{module or PACKAGE!r} must not import {inner or PACKAGE!r}"
+        library = found.module.split(".")[0]
+        if module not in OPTIONAL.get(library, {module}):
+            yield found.line, f"{module or PACKAGE!r} must not import {library!r}"
+
+
+def module_name(file: Path, package: Path) -> str:
+    """Dotted name of a file within the package; empty for the package itself."""
+    parts = list(file.relative_to(package).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def check(root: Path) -> list[str]:
+    """Every violation in the repository at ``root``, as ``file:line: what``."""
+    package = root / "src" / PACKAGE
+    folders = ["src", "tests", "benchmarks", "tools", "examples"]
+    complaints = []
+    for file in sorted(path for folder in folders for path in (root / folder).rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found = [(line, f"private name {name}") for line, name in private_names(tree)]
+        if package in file.parents:
+            found += check_layers(module_name(file, package), tree)
+        complaints += [f"{file.relative_to(root)}:{line}: {what}" for line, what in found]
+    return complaints
+
+
+if __name__ == "__main__":
+    violations = check(ROOT)
+    print("\n".join(violations) or "Imports go downwards, to public names only.")
+    sys.exit(bool(violations))
