@@ -1,7 +1,8 @@
 // Membership rules; twins of src/sfumato/problem/memberships.py.
 //
-// A rule sees a block of rows: losses of the nearest centers, nearest first, as one array over the
-// rows per rank. It fills memberships, their coefficients phi in the objective, and the objective.
+// A rule sees a block of rows: losses of the nearest centers, the nearest first, as one array over
+// the rows per rank. It fills memberships, their coefficients phi in the objective, and the
+// objective.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +20,14 @@ struct Terms {
         loss(static_cast<size_t>(ranks) * capacity),
         membership(loss.size()),
         phi(loss.size()),
-        objective(capacity) {}
+        pull(loss.size()),
+        objective(capacity),
+        scratch(capacity),
+        inverse(capacity) {}
 
   int capacity;
-  std::vector<double> loss, membership, phi, objective;
+  std::vector<double> loss, membership, phi, pull, objective;
+  std::vector<double> scratch, inverse;  // Used by rules while they solve.
 
   double* at(std::vector<double>& values, int rank) const {
     return values.data() + static_cast<size_t>(rank) * capacity;
@@ -30,6 +35,7 @@ struct Terms {
 };
 
 struct Hard {
+  static constexpr bool needs_order = false;
   int n_nearest(int) const { return 1; }
   int n_entries(int) const { return 1; }
 
@@ -41,6 +47,7 @@ struct Hard {
 };
 
 struct Power {
+  static constexpr bool needs_order = false;
   int n_active = 1;
   double fuzzifier = 2.0;
 
@@ -51,35 +58,43 @@ struct Power {
   // membership s / S, phi = membership^r = s q / S^r (one power per entry), objective
   // smallest * S^(1-r). Nothing over- or underflows.
   void solve(Terms& terms, int n_rows, int ranks) const {
-    const UnitPower share(1 / (fuzzifier - 1));
-    const double* smallest = terms.loss.data();
-    std::vector<double>& total = terms.objective;
-    std::fill_n(total.data(), n_rows, 0.0);
+    const PowerOf to_share(1 / (fuzzifier - 1)), to_fuzzifier(fuzzifier);
+    const double* __restrict smallest = terms.loss.data();
+    double* __restrict total = terms.objective.data();
+    double* __restrict scratch = terms.scratch.data();
+    double* __restrict inverse = terms.inverse.data();
+    std::fill_n(total, n_rows, 0.0);
     for (int rank = 0; rank < ranks; ++rank) {
-      const double* loss = terms.at(terms.loss, rank);
-      double* ratio = terms.at(terms.phi, rank);
-      double* shares = terms.at(terms.membership, rank);
+      const double* __restrict loss = terms.at(terms.loss, rank);
+      double* __restrict ratio = terms.at(terms.phi, rank);
+      double* __restrict share = terms.at(terms.membership, rank);
       for (int i = 0; i < n_rows; ++i) {
-        ratio[i] = smallest[i] > 0 ? smallest[i] / loss[i] : (loss[i] == 0 ? 1.0 : 0.0);
+        const double quotient = smallest[i] / loss[i];
+        ratio[i] = scratch[i] = loss[i] == 0 ? 1.0 : quotient;  // On the center: 0 / 0.
       }
-      std::copy_n(ratio, n_rows, shares);
-      share.apply(shares, n_rows);
-      for (int i = 0; i < n_rows; ++i) total[i] += shares[i];
+      to_share.apply(scratch, n_rows, share);
+      for (int i = 0; i < n_rows; ++i) total[i] += share[i];
     }
+    std::copy_n(total, n_rows, scratch);
+    to_fuzzifier.apply(scratch, n_rows, inverse);
     for (int i = 0; i < n_rows; ++i) {
-      const double sum = total[i], power = std::pow(sum, fuzzifier);
-      for (int rank = 0; rank < ranks; ++rank) {
-        double& phi = terms.at(terms.phi, rank)[i];
-        double& membership = terms.at(terms.membership, rank)[i];
-        phi *= membership / power;
-        membership /= sum;
+      inverse[i] = 1 / inverse[i];
+      scratch[i] = 1 / total[i];
+      total[i] *= smallest[i] * inverse[i];
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      double* __restrict phi = terms.at(terms.phi, rank);
+      double* __restrict membership = terms.at(terms.membership, rank);
+      for (int i = 0; i < n_rows; ++i) {
+        phi[i] *= membership[i] * inverse[i];
+        membership[i] *= scratch[i];
       }
-      total[i] = smallest[i] * sum / power;
     }
   }
 };
 
 struct Simplex {
+  static constexpr bool needs_order = true;
   double gamma = 0.0;  // Used if n_active is 0.
   int n_active = 0;
 

@@ -43,16 +43,15 @@ struct DenseRows {
 
 template <class T, class Source>
 void load_dense(const DenseRows<T>& rows, ptrdiff_t begin, int n_rows, T* out) {
-  const auto* source = static_cast<const Source*>(rows.data);
+  const ptrdiff_t d = rows.n_features, step = rows.column_stride;
+  const T* origin = rows.origin.data();
   for (int i = 0; i < n_rows; ++i) {
-    const Source* row = source + (begin + i) * rows.row_stride;
-    T* to = out + i * rows.n_features;
-    if (rows.column_stride == 1) {
-      for (ptrdiff_t j = 0; j < rows.n_features; ++j) to[j] = T(row[j]) - rows.origin[j];
+    const Source* row = static_cast<const Source*>(rows.data) + (begin + i) * rows.row_stride;
+    T* to = out + i * d;
+    if (step == 1) {
+      for (ptrdiff_t j = 0; j < d; ++j) to[j] = static_cast<T>(row[j]) - origin[j];
     } else {
-      for (ptrdiff_t j = 0; j < rows.n_features; ++j) {
-        to[j] = T(row[j * rows.column_stride]) - rows.origin[j];
-      }
+      for (ptrdiff_t j = 0; j < d; ++j) to[j] = static_cast<T>(row[j * step]) - origin[j];
     }
   }
 }
@@ -66,24 +65,19 @@ class DenseRows<T>::Block {
       : rows_(rows),
         capacity_(capacity),
         values_(static_cast<size_t>(capacity) * rows.n_features),
-        columns_(values_.size()) {}
+        panels_(values_.size()) {}
 
   void load(ptrdiff_t begin, int n_rows) {
-    const ptrdiff_t d = rows_.n_features;
     n_rows_ = n_rows;
     rows_.load(rows_, begin, n_rows, values_.data());
-    for (ptrdiff_t j = 0; j < d; ++j) {
-      T* column = columns_.data() + j * capacity_;
-      for (int i = 0; i < n_rows; ++i) column[i] = values_[i * d + j];
-    }
+    for (int first = 0; first < n_rows; first += kTileRows<T>) make_panel(first);
   }
 
-  // One array over the rows per center; lanes behind the last row hold anything finite or not.
-  void squared_distances(const Centers& centers, int n_clusters, T* out) const {
-    constexpr int step = 2 * Lanes<T>::width;
-    const int padded = (n_rows_ + step - 1) / step * step;
-    sfumato::squared_distances(columns_.data(), capacity_, padded, centers.data(), n_clusters,
-                               rows_.n_features, out);
+  // One entry per row of the tile that begins at `first`, center by center; rows behind the last
+  // of the block hold anything.
+  void tile_distances(const Centers& centers, int n_clusters, int first, T* out) const {
+    sfumato::tile_distances(panels_.data() + first * rows_.n_features, centers.data(), n_clusters,
+                            rows_.n_features, out);
   }
 
   // Sums over the features, center by center, += weights (n_clusters x capacity) * rows.
@@ -107,9 +101,26 @@ class DenseRows<T>::Block {
   }
 
  private:
+  void make_panel(int first) {
+    using L = Lanes<T>;
+    const ptrdiff_t d = rows_.n_features;
+    const T* rows = values_.data() + first * d;
+    T* panel = panels_.data() + first * d;
+    ptrdiff_t j = 0;
+    for (; j + L::width <= d; j += L::width) {
+      for (int i = 0; i < kTileRows<T>; i += L::width) {
+        L::transpose(rows + i * d + j, d, panel + j * kTileRows<T> + i, kTileRows<T>);
+      }
+    }
+    for (; j < d; ++j) {
+      for (int i = 0; i < kTileRows<T>; ++i) panel[j * kTileRows<T> + i] = rows[i * d + j];
+    }
+  }
+
   const DenseRows& rows_;
   int capacity_, n_rows_ = 0;
-  std::vector<T> values_, columns_;  // Row by row, and feature by feature.
+  std::vector<T> values_;  // Row by row.
+  std::vector<T> panels_;  // Tile by tile, feature by feature within a tile.
   std::vector<T> product_;
 };
 
@@ -141,23 +152,21 @@ struct CsrRows {
   }
 
   struct Centers {
-    std::vector<T> by_center, by_feature, sq_norms;
+    const double* by_center;  // Not rounded: sparse rows cannot be measured from an origin.
+    std::vector<T> by_feature, sq_norms;
   };
 
   Centers prepare(const CentersView& given) const {
     const int c = given.n_clusters;
-    Centers centers;
-    centers.by_center.assign(given.values, given.values + c * n_features);
-    centers.by_feature.resize(centers.by_center.size());
-    centers.sq_norms.resize(c);
+    Centers centers{given.values, std::vector<T>(c * n_features), std::vector<T>(c)};
     for (int k = 0; k < c; ++k) {
       double sum = 0;
       for (ptrdiff_t j = 0; j < n_features; ++j) {
-        const T b = centers.by_center[k * n_features + j];
-        centers.by_feature[j * c + k] = b;
-        sum += double(b) * double(b);
+        const double b = given.values[k * n_features + j];
+        centers.by_feature[j * c + k] = static_cast<T>(b);
+        sum += b * b;
       }
-      centers.sq_norms[k] = T(sum);
+      centers.sq_norms[k] = static_cast<T>(sum);
     }
     return centers;
   }
@@ -185,7 +194,6 @@ class CsrRows<T>::Block {
 
   Block(const CsrRows& rows, int capacity)
       : rows_(rows),
-        capacity_(capacity),
         offsets_(capacity + 1),
         values_(rows.block_entries),
         columns_(values_.size()),
@@ -199,29 +207,10 @@ class CsrRows<T>::Block {
   }
 
   // Expanded form over the nonzeros, and differences where that has lost digits.
-  void squared_distances(const Centers& centers, int n_clusters, T* out) {
+  void tile_distances(const Centers& centers, int n_clusters, int first, T* out) {
     products_.resize(n_clusters);
-    for (int i = 0; i < n_rows_; ++i) {
-      std::fill(products_.begin(), products_.end(), T(0));
-      T sq_norm = 0;
-      for (ptrdiff_t e = offsets_[i]; e < offsets_[i + 1]; ++e) {
-        const T x = values_[e];
-        const T* b = centers.by_feature.data() + static_cast<ptrdiff_t>(columns_[e]) * n_clusters;
-        for (int k = 0; k < n_clusters; ++k) products_[k] += x * b[k];
-        sq_norm += x * x;
-      }
-      bool scattered = false;
-      for (int k = 0; k < n_clusters; ++k) {
-        const T norms = sq_norm + centers.sq_norms[k];
-        T sq_dist = norms - 2 * products_[k];
-        if (sq_dist <= kDigitsLost * norms) {
-          if (!scattered) scatter(i, scattered = true);
-          sq_dist = direct(centers.by_center.data() + k * rows_.n_features);
-        }
-        out[static_cast<size_t>(k) * capacity_ + i] = sq_dist;
-      }
-      if (scattered) scatter(i, false);
-    }
+    const int last = std::min(first + kTileRows<T>, n_rows_);
+    for (int i = first; i < last; ++i) row_distances(centers, n_clusters, i, out + (i - first));
   }
 
   void add(int row, double weight, double* sums) const {
@@ -235,6 +224,29 @@ class CsrRows<T>::Block {
   // (double) of itself; see docs/numerics.md.
   static constexpr T kDigitsLost = sizeof(T) == 4 ? T(1) / 16 : T(1e-4);
 
+  // Into every kTileRows-th entry of out.
+  void row_distances(const Centers& centers, int n_clusters, int i, T* out) {
+    std::fill(products_.begin(), products_.end(), T(0));
+    T sq_norm = 0;
+    for (ptrdiff_t e = offsets_[i]; e < offsets_[i + 1]; ++e) {
+      const T x = values_[e];
+      const T* b = centers.by_feature.data() + static_cast<ptrdiff_t>(columns_[e]) * n_clusters;
+      for (int k = 0; k < n_clusters; ++k) products_[k] += x * b[k];
+      sq_norm += x * x;
+    }
+    bool scattered = false;
+    for (int k = 0; k < n_clusters; ++k) {
+      const T norms = sq_norm + centers.sq_norms[k];
+      T sq_dist = norms - 2 * products_[k];
+      if (sq_dist <= kDigitsLost * norms) {
+        if (!scattered) scatter(i, scattered = true);
+        sq_dist = direct(centers.by_center + k * rows_.n_features);
+      }
+      out[k * kTileRows<T>] = sq_dist;
+    }
+    if (scattered) scatter(i, false);
+  }
+
   // Writes row i into the dense buffer, or wipes it out again.
   void scatter(int i, bool write) {
     for (ptrdiff_t e = offsets_[i]; e < offsets_[i + 1]; ++e) {
@@ -242,17 +254,17 @@ class CsrRows<T>::Block {
     }
   }
 
-  T direct(const T* center) const {
-    T sum = 0;
+  T direct(const double* center) const {
+    double sum = 0;
     for (ptrdiff_t j = 0; j < rows_.n_features; ++j) {
-      const T difference = dense_[j] - center[j];
+      const double difference = dense_[j] - center[j];
       sum += difference * difference;
     }
-    return sum;
+    return static_cast<T>(sum);
   }
 
   const CsrRows& rows_;
-  int capacity_, n_rows_ = 0;
+  int n_rows_ = 0;
   std::vector<ptrdiff_t> offsets_;
   std::vector<T> values_;
   std::vector<int> columns_;

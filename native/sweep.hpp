@@ -46,15 +46,16 @@ template <class Rows>
 struct Workspace {
   using T = typename Rows::Scalar;
 
-  Workspace(const Rows& rows, int ranks, int n_clusters, int capacity)
+  Workspace(const Rows& rows, int ranks, int n_clusters, int capacity, bool sorted)
       : block(rows, capacity),
-        sq_dist(static_cast<size_t>(n_clusters) * capacity),
-        nearest(ranks, n_clusters, capacity),
+        sq_dist(static_cast<size_t>(n_clusters) * kTileRows<T>),
+        nearest(ranks, n_clusters, capacity, sorted),
         terms(ranks, capacity),
         sorted(ranks) {}
 
   typename Rows::Block block;
-  std::vector<T> sq_dist, pulls;  // n_clusters x capacity
+  std::vector<T> sq_dist;  // Of a tile, n_clusters x kTileRows.
+  std::vector<T> pulls;    // Of a block, n_clusters x capacity, where sums are a product.
   Nearest<T> nearest;
   Terms terms;
   std::vector<int> sorted;
@@ -92,20 +93,57 @@ class StripSums {
   std::vector<double> values_;
 };
 
-// From the block's distances to its terms.
+// Calls body(first) for every tile of the block, with the tile's distances in the workspace.
+template <class Rows, class Body>
+void for_each_tile(Workspace<Rows>& work, const typename Rows::Block::Centers& centers,
+                   int n_clusters, ptrdiff_t begin, int n_rows, Body&& body) {
+  work.block.load(begin, n_rows);
+  for (int first = 0; first < n_rows; first += kTileRows<typename Rows::Scalar>) {
+    work.block.tile_distances(centers, n_clusters, first, work.sq_dist.data());
+    body(first);
+  }
+}
+
+// From rows to terms.
 template <class Rows, class Loss, class Membership>
 void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& centers,
                  int n_clusters, ptrdiff_t begin, int n_rows, const Loss& loss,
                  const Membership& membership) {
-  work.block.load(begin, n_rows);
-  work.block.squared_distances(centers, n_clusters, work.sq_dist.data());
-  select_nearest(work.sq_dist.data(), n_clusters, n_rows, work.nearest);
+  for_each_tile(work, centers, n_clusters, begin, n_rows, [&](int first) {
+    select_nearest(work.sq_dist.data(), n_clusters, first, work.nearest);
+  });
   for (int rank = 0; rank < work.nearest.ranks; ++rank) {
-    const auto* sq_dist = work.nearest.sq_dist_at(rank);
-    double* losses = work.terms.at(work.terms.loss, rank);
+    const auto* __restrict sq_dist = work.nearest.sq_dist_at(rank);
+    double* __restrict losses = work.terms.at(work.terms.loss, rank);
     for (int i = 0; i < n_rows; ++i) losses[i] = loss.value(double(sq_dist[i]));
   }
   membership.solve(work.terms, n_rows, work.nearest.ranks);
+}
+
+// How hard each row pulls its centers; rows that coincide with a center hold it instead.
+template <class Rows, class Loss>
+void pull_or_hold(Workspace<Rows>& work, const double* weights, int n_rows, const Loss& loss,
+                  const StripSums& layout, double* sums) {
+  for (int rank = 0; rank < work.nearest.ranks; ++rank) {
+    const double* __restrict losses = work.terms.at(work.terms.loss, rank);
+    double* __restrict phi = work.terms.at(work.terms.phi, rank);
+    double* __restrict pull = work.terms.at(work.terms.pull, rank);
+    if (weights) {
+      for (int i = 0; i < n_rows; ++i) phi[i] *= weights[i];
+    }
+    for (int i = 0; i < n_rows; ++i) pull[i] = phi[i] * loss.weight(losses[i]);
+  }
+  if (Loss::kink == 0) return;
+  const auto* nearest = work.nearest.sq_dist_at(0);
+  if (std::find(nearest, nearest + n_rows, 0) == nearest + n_rows) return;
+  for (int rank = 0; rank < work.nearest.ranks; ++rank) {
+    for (int i = 0; i < n_rows; ++i) {
+      if (work.nearest.sq_dist_at(rank)[i] != 0) continue;
+      const double phi = work.terms.at(work.terms.phi, rank)[i];
+      layout.hold(sums, work.nearest.index_at(rank)[i]) += phi * Loss::kink;
+      work.terms.at(work.terms.pull, rank)[i] = 0;
+    }
+  }
 }
 
 // When most centers are active in every row, sums are a matrix product that is nearly dense.
@@ -115,24 +153,17 @@ bool sums_by_product(const Blas& blas, int ranks, int n_clusters, ptrdiff_t n_fe
          n_clusters * n_features >= 256;
 }
 
-template <class Rows, class Loss>
-void accumulate(Workspace<Rows>& work, const double* weights, int n_rows, const Loss& loss,
-                const Blas& blas, const StripSums& layout, double* sums) {
+template <class Rows>
+void accumulate(Workspace<Rows>& work, int n_rows, const Blas& blas, const StripSums& layout,
+                double* sums) {
   using T = typename Rows::Scalar;
-  const bool by_product =
-      sums_by_product<Rows>(blas, work.nearest.ranks, layout.n_clusters(), layout.n_features());
-  if (by_product) work.pulls.assign(work.sq_dist.size(), T(0));
+  const int ranks = work.nearest.ranks, c = layout.n_clusters();
+  const bool by_product = sums_by_product<Rows>(blas, ranks, c, layout.n_features());
+  if (by_product) work.pulls.assign(static_cast<size_t>(c) * work.nearest.capacity, T(0));
   for (int i = 0; i < n_rows; ++i) {
-    const double v = weights ? weights[i] : 1.0;
-    if (v == 0) continue;
-    for (int rank = 0; rank < work.nearest.ranks; ++rank) {
-      const double phi = v * work.terms.at(work.terms.phi, rank)[i];
-      if (phi == 0) continue;
-      const double sq_dist = work.nearest.sq_dist_at(rank)[i];
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double pull = work.terms.at(work.terms.pull, rank)[i];
       const ptrdiff_t k = work.nearest.index_at(rank)[i];
-      if (sq_dist == 0) layout.hold(sums, k) += phi * Loss::kink;
-      const double pull = phi * loss.weight(sq_dist);
-      if (pull == 0) continue;
       layout.weight(sums, k) += pull;
       if (by_product) {
         work.pulls[k * work.nearest.capacity + i] = static_cast<T>(pull);
@@ -142,9 +173,7 @@ void accumulate(Workspace<Rows>& work, const double* weights, int n_rows, const 
     }
   }
   if constexpr (Rows::dense) {
-    if (by_product) {
-      work.block.add_product(blas.gemm(T()), work.pulls, layout.n_clusters(), sums);
-    }
+    if (by_product) work.block.add_product(blas.gemm(T()), work.pulls, c, sums);
   }
 }
 
@@ -185,14 +214,14 @@ void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
 
 // Calls body(strip, work, begin, n_rows) for every block of every strip, in order within a strip.
 template <class Rows, class Body>
-bool for_each_block(const Rows& rows, const Pass& pass, int ranks, Body&& body) {
+bool for_each_block(const Rows& rows, const Pass& pass, int ranks, bool sorted, Body&& body) {
   const int c = pass.centers.n_clusters;
   const Strips strips = cut(rows.n_rows, c);
   const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
   const int n_threads = std::min(pass.n_threads, strips.count);
   std::vector<Workspace<Rows>> work;
   work.reserve(n_threads);
-  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, ranks, c, capacity);
+  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, ranks, c, capacity, sorted);
   return for_each_strip(strips, n_threads, pass.interrupted, [&](int strip, int thread) {
     for (ptrdiff_t begin = strips.begin(strip); begin < strips.end(strip); begin += capacity) {
       const int n_rows = static_cast<int>(std::min<ptrdiff_t>(capacity, strips.end(strip) - begin));
@@ -218,10 +247,13 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
     for (int i = 0; i < n_rows; ++i) {
       sums.objective(sums.of(strip)) += (weights ? weights[i] : 1.0) * work.terms.objective[i];
     }
-    if (moments) accumulate(work, weights, n_rows, loss, pass.blas, sums, sums.of(strip));
+    if (moments) {
+      pull_or_hold(work, weights, n_rows, loss, sums, sums.of(strip));
+      accumulate(work, n_rows, pass.blas, sums, sums.of(strip));
+    }
     if (places) place(work, begin, n_rows, entries, *places);
   };
-  if (!for_each_block(rows, pass, ranks, body)) return false;
+  if (!for_each_block(rows, pass, ranks, Membership::needs_order, body)) return false;
 
   double* total = sums.total(pass.n_threads);
   *objective = sums.objective(total);
@@ -242,44 +274,46 @@ template <class Rows, class Loss>
 bool lower(const Rows& rows, const Pass& pass, const Loss& loss, double* costs) {
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;
-  return for_each_block(rows, pass, 1, [&](int, auto& work, ptrdiff_t begin, int n_rows) {
-    work.block.load(begin, n_rows);
-    work.block.squared_distances(centers, c, work.sq_dist.data());
-    select_nearest(work.sq_dist.data(), c, n_rows, work.nearest);
-    const auto* sq_dist = work.nearest.sq_dist_at(0);
+  const auto body = [&](int, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
+    for_each_tile(work, centers, c, begin, n_rows,
+                  [&](int first) { select_nearest(work.sq_dist.data(), c, first, work.nearest); });
+    const auto* __restrict sq_dist = work.nearest.sq_dist_at(0);
     for (int i = 0; i < n_rows; ++i) {
       costs[begin + i] = std::min(costs[begin + i], loss.value(double(sq_dist[i])));
     }
-  });
+  };
+  return for_each_block(rows, pass, 1, false, body);
 }
 
-// potentials[k] = sum_i v_i min(costs[i], loss of row i to center k).
+// totals[k] = sum_i v_i min(costs[i], loss of row i to center k).
 template <class Rows, class Loss>
 bool potentials(const Rows& rows, const Pass& pass, const Loss& loss, const double* costs,
                 double* totals) {
+  constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
-  const int c = pass.centers.n_clusters;
-  const int strips = cut(rows.n_rows, c).count;
-  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
-  std::vector<double> partial(static_cast<size_t>(strips) * c);
-  const bool done =
-      for_each_block(rows, pass, 1, [&](int strip, auto& work, ptrdiff_t begin, int n_rows) {
-        work.block.load(begin, n_rows);
-        work.block.squared_distances(centers, c, work.sq_dist.data());
-        for (int k = 0; k < c; ++k) {
-          const auto* sq_dist = work.sq_dist.data() + static_cast<size_t>(k) * capacity;
-          double sum = 0;
-          for (int i = 0; i < n_rows; ++i) {
-            const double v = pass.weights ? pass.weights[begin + i] : 1.0;
-            sum += v * std::min(costs[begin + i], loss.value(double(sq_dist[i])));
-          }
-          partial[static_cast<size_t>(strip) * c + k] += sum;
+  const int c = pass.centers.n_clusters, strips = cut(rows.n_rows, c).count;
+  const size_t size = static_cast<size_t>(c) * lanes;
+  std::vector<double> partial(strips * size);
+  const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
+    double* sums = partial.data() + strip * size;
+    for_each_tile(work, centers, c, begin, n_rows, [&](int first) {
+      const int m = std::min(lanes, n_rows - first);
+      for (int k = 0; k < c; ++k) {
+        for (int i = 0; i < m; ++i) {
+          const double cost = costs[begin + first + i];
+          const double v = pass.weights ? pass.weights[begin + first + i] : 1.0;
+          sums[k * lanes + i] +=
+              v * std::min(cost, loss.value(double(work.sq_dist[k * lanes + i])));
         }
-      });
+      }
+    });
+  };
+  const bool done = for_each_block(rows, pass, 1, false, body);
   for (int k = 0; k < c; ++k) {
     totals[k] = 0;
     for (int strip = 0; strip < strips; ++strip) {
-      totals[k] += partial[static_cast<size_t>(strip) * c + k];
+      const double* lane = partial.data() + strip * size + k * lanes;
+      totals[k] += std::accumulate(lane, lane + lanes, 0.0);
     }
   }
   return done;
@@ -288,18 +322,19 @@ bool potentials(const Rows& rows, const Pass& pass, const Loss& loss, const doub
 // out: n_rows x n_clusters distances.
 template <class Rows>
 bool distances(const Rows& rows, const Pass& pass, typename Rows::Scalar* out) {
+  constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
-  const ptrdiff_t c = pass.centers.n_clusters;
-  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
-  return for_each_block(rows, pass, 1, [&](int, auto& work, ptrdiff_t begin, int n_rows) {
-    work.block.load(begin, n_rows);
-    work.block.squared_distances(centers, static_cast<int>(c), work.sq_dist.data());
-    for (int i = 0; i < n_rows; ++i) {
-      for (ptrdiff_t k = 0; k < c; ++k) {
-        out[(begin + i) * c + k] = std::sqrt(work.sq_dist[k * capacity + i]);
+  const int c = pass.centers.n_clusters;
+  const auto body = [&](int, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
+    for_each_tile(work, centers, c, begin, n_rows, [&](int first) {
+      const int m = std::min(lanes, n_rows - first);
+      for (int i = 0; i < m; ++i) {
+        auto* row = out + (begin + first + i) * c;
+        for (int k = 0; k < c; ++k) row[k] = std::sqrt(work.sq_dist[k * lanes + i]);
       }
-    }
-  });
+    });
+  };
+  return for_each_block(rows, pass, 1, false, body);
 }
 
 }  // namespace sfumato
