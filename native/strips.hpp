@@ -45,6 +45,14 @@ inline Strips cut(ptrdiff_t n_rows, ptrdiff_t n_clusters) {
   return {n_rows, rows, static_cast<int>((n_rows + rows - 1) / rows)};
 }
 
+// Waking a thread takes longer than some passes do: each must have enough to do. The results do not
+// depend on this.
+inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_per_row) {
+  constexpr ptrdiff_t least_work = 1 << 17;  // Differences to square, some tens of microseconds.
+  const ptrdiff_t worthwhile = strips.n_rows * work_per_row / least_work + 1;
+  return static_cast<int>(std::min<ptrdiff_t>({n_threads, strips.count, worthwhile}));
+}
+
 // Calls body(strip, thread) for every strip; false if interrupted. The body must not throw.
 template <class Body>
 bool for_each_strip(const Strips& strips, int n_threads, Interrupted interrupted, Body&& body) {

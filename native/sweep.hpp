@@ -218,7 +218,7 @@ bool for_each_block(const Rows& rows, const Pass& pass, int ranks, bool sorted, 
   const int c = pass.centers.n_clusters;
   const Strips strips = cut(rows.n_rows, c);
   const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
-  const int n_threads = std::min(pass.n_threads, strips.count);
+  const int n_threads = useful_threads(pass.n_threads, strips, c * rows.n_features);
   std::vector<Workspace<Rows>> work;
   work.reserve(n_threads);
   for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, ranks, c, capacity, sorted);

@@ -9,9 +9,9 @@ from tests.catalogue import (
     N_CLUSTERS,
     USER_STORAGES,
     each,
+    every_distinct_loss,
     every_dtype,
     every_engine,
-    every_loss,
     every_membership,
     make_engine,
     row_weights,
@@ -68,9 +68,9 @@ def test_presets(model, storage, dtype, weighted):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
-def test_every_loss_and_membership(engine_name, loss, membership):
+def test_every_distinct_loss_and_membership(engine_name, loss, membership):
     X, weights = sparse_blobs(), row_weights(60)
     model = FuzzyClustering(N_CLUSTERS, loss=loss, membership=membership, engine=engine_name)
     model.set_params(init=start_near(X), tol=1e-4).fit(X, sample_weight=weights)

@@ -239,7 +239,10 @@ def test_kernels_are_short(file: Path) -> None:
     assert [line for line in long if not line.startswith(tuple(LONG_BODIES))] == []
 
 
-@pytest.mark.parametrize("file", [*PYTHON, *NATIVE], ids=relative)
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", [*PYTHON, *NATIVE, *TESTS], ids=relative)
 def test_files_are_short(file: Path) -> None:
     limit, _ = LONG_FILES.get(relative(file), (LONGEST_FILE, ""))
     assert len(file.read_text(encoding="utf-8").splitlines()) <= limit
@@ -256,6 +259,8 @@ def test_exceptions_are_needed() -> None:
 def test_no_paths_of_a_machine() -> None:
     homes = ["home", "root", "work", "Users", "tmp"]
     pattern = re.compile(r"(?<![\w.$}>])/(" + "|".join(homes) + r")/\w|[A-Z]:\\\\?\w")
+    assert pattern.search(f"open('/{homes[0]}/ann/data.csv')")
+    assert not pattern.search("https://example.org/root/of/it")
     found = [
         f"{relative(path)}: {line.strip()}"
         for path in own_files()
@@ -335,3 +340,12 @@ def test_every_parameter_is_documented(name: str) -> None:
 def test_public_names_are_sorted_and_exist() -> None:
     assert all(hasattr(sfumato, name) for name in sfumato.__all__)
     assert len(set(sfumato.__all__)) == len(sfumato.__all__)
+
+
+def test_every_benchmark_can_be_called_by_name() -> None:
+    files = [path for path in (ROOT / "benchmarks").glob("*.py") if path.stem[0] != "_"]
+    assert files
+    for path in files:
+        functions = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
+        found = {function.name: [a.arg for a in function.args.args] for function in functions}
+        assert found.get("run") == ["quick"], f"{path.name} needs run(quick)"

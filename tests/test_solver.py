@@ -9,8 +9,8 @@ from sfumato.solve.stopping import Stopping
 from tests.catalogue import (
     N_CLUSTERS,
     blobs,
+    every_distinct_loss,
     every_engine,
-    every_loss,
     every_membership,
     every_minimizing_membership,
     iterate,
@@ -107,7 +107,7 @@ def test_an_observer_can_stop_the_loop(stop_after):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 def test_a_center_on_every_row_is_exact(engine_name, loss):
     X = blobs(N_CLUSTERS)
     engine = make_engine(engine_name, X, loss, Power(2, 1.5))
@@ -118,7 +118,7 @@ def test_a_center_on_every_row_is_exact(engine_name, loss):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_minimizing_membership
 def test_ends_where_nothing_pulls(engine_name, loss, membership):
     """At the end no center is pulled harder than it is held: a stationary point."""
@@ -132,7 +132,7 @@ def test_ends_where_nothing_pulls(engine_name, loss, membership):
     assert (resultant <= statistics.hold + 1e-4 * curvature).all()
 
 
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_ends_where_the_centers_are_still(loss, membership):
     """With the usual tolerance, and for rules that minimize no function too."""

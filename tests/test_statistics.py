@@ -7,8 +7,8 @@ from sfumato import L21, Hard, Power, Squared
 from sfumato.solve.statistics import Statistics
 from tests.catalogue import (
     blobs,
+    every_distinct_loss,
     every_engine,
-    every_loss,
     every_membership,
     every_minimizing_membership,
     make_engine,
@@ -33,7 +33,7 @@ def one_center(rows, center, weights=None, loss=None):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_parts_add_up_to_the_whole(engine_name, loss, membership):
     X, weights = blobs(), row_weights(60)
@@ -49,7 +49,7 @@ def test_parts_add_up_to_the_whole(engine_name, loss, membership):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_minimizing_membership
 def test_pull_is_minus_half_the_gradient(engine_name, loss, membership):
     X = blobs()

@@ -73,7 +73,7 @@ def some_weights(n_rows):
 
 
 def assert_engines_agree(name, X, centers, loss, membership, weights=None):
-    engine = make_engine(name, X, loss, membership, weights, n_threads=2)
+    engine = make_engine(name, X, loss, membership, weights)
     reference = make_engine("reference", X, loss, membership, weights)
     tolerance = TOLERANCE[engine.data.dtype]
     assert_sweeps_agree(engine, reference, centers, tolerance)

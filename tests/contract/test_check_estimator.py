@@ -1,8 +1,8 @@
 """scikit-learn's own checks, none excused, for every public estimator and combinations of parts.
 
-The instances have four clusters. scikit-learn checks its clusterers with few clusters too: some
-checks pass data with four distinct rows, where more clusters are an error by design. And for any
-estimator with ``predict_proba`` one check expects four columns.
+The instances have four clusters and two starts. scikit-learn checks its clusterers with few, too:
+some checks pass data with four distinct rows, where more clusters are an error by design. And for
+any estimator with ``predict_proba`` one check expects four columns.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from sfumato import (
     SimREFCMFS,
 )
 
-PRESETS = [REFCMFS(4), SimREFCMFS(4), RSFKM(4), FuzzyCMeans(4)]
+SIZE = {"n_clusters": 4, "n_init": 2}
+PRESETS = [REFCMFS(**SIZE), SimREFCMFS(**SIZE), RSFKM(**SIZE), FuzzyCMeans(**SIZE)]
 COMBINATIONS = [
-    FuzzyClustering(4, loss=loss, membership=membership)
+    FuzzyClustering(**SIZE, loss=loss, membership=membership)
     for loss in ("squared", L21(), Capped(cap=2.0))
     for membership in ("hard", Power(fuzzifier=1.5), Simplex(gamma=0.5))
 ] + [
-    FuzzyClustering(4),
-    FuzzyClustering(4, membership="simplex"),
-    FuzzyClustering(4, loss="squared", membership="hard", init="random"),
-    RSFKM(4, loss="capped", gamma=0.5),
+    FuzzyClustering(**SIZE),
+    FuzzyClustering(**SIZE, loss="squared", membership="hard", init="random"),
+    RSFKM(**SIZE, loss="capped", gamma=0.5),
 ]
 
 

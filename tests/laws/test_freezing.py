@@ -6,7 +6,7 @@ import pytest
 from sfumato import L21, REFCMFS, Capped, Hard, Power
 from tests.catalogue import N_CLUSTERS, each, every_engine, every_setting, make_engine, settle
 
-PERTURBATIONS = [1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1]
+PERTURBATIONS = [1e-15, 1e-12, 1e-9, 1e-6]
 RULES = [Hard(), Power(2, 1.1), Power(3, 1.5)]
 every_rule = each("rule", RULES)
 

@@ -12,8 +12,8 @@ from tests.catalogue import (
     blobs,
     csr,
     each,
+    every_distinct_loss,
     every_engine,
-    every_loss,
     every_membership,
     every_minimizing_membership,
     every_setting,
@@ -75,7 +75,7 @@ def fitted(model, X, weights=None):
 
 @every_setting
 @every_start
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_a_weight_of_three_is_three_copies(setting, start, loss, membership):
     engine_name, dtype = setting
@@ -89,7 +89,7 @@ def test_a_weight_of_three_is_three_copies(setting, start, loss, membership):
 
 @every_setting
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_a_weight_of_zero_is_absence(setting, sparse, loss, membership):
     engine_name, dtype = setting
@@ -115,7 +115,7 @@ def test_a_weight_of_zero_is_absence(setting, sparse, loss, membership):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_scaling_all_weights_scales_only_the_objective(engine_name, loss, membership):
     X, weights = blobs(), row_weights(60)
@@ -126,7 +126,7 @@ def test_scaling_all_weights_scales_only_the_objective(engine_name, loss, member
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_unit_weights_are_no_weights(engine_name, loss, membership):
     X = blobs()
@@ -157,7 +157,7 @@ def test_fits_ignore_rows_of_weight_zero(model):
 
 
 @every_setting
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_row_order_does_not_matter(setting, loss, membership):
     engine_name, dtype = setting
@@ -175,7 +175,7 @@ def test_row_order_does_not_matter(setting, loss, membership):
 
 
 @every_setting
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_column_order_does_not_matter(setting, loss, membership):
     engine_name, dtype = setting
@@ -188,7 +188,7 @@ def test_column_order_does_not_matter(setting, loss, membership):
 
 
 @every_setting
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_center_order_permutes_the_result(setting, loss, membership):
     engine_name, dtype = setting
@@ -216,7 +216,7 @@ def test_fits_to_shuffled_rows_are_equal(model):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_shifting_the_data_shifts_the_centers(engine_name, loss, membership):
     X, parts, shift = blobs(), (loss, membership), np.array([1000.0, -300.0, 0.25])
@@ -228,7 +228,7 @@ def test_shifting_the_data_shifts_the_centers(engine_name, loss, membership):
 
 @every_setting
 @pytest.mark.parametrize("scale", [1e-3, 1e5])
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_scaling_the_data_scales_the_centers(setting, scale, loss, membership):
     engine_name, dtype = setting
@@ -243,7 +243,7 @@ def test_scaling_the_data_scales_the_centers(setting, scale, loss, membership):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_rotating_the_data_rotates_the_centers(engine_name, loss, membership):
     X, parts = blobs(n_features=4), (loss, membership)
@@ -266,7 +266,7 @@ def test_fits_move_with_the_data(model):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_a_column_of_zeros_changes_nothing(engine_name, loss, membership):
     X, parts = blobs(), (loss, membership)
@@ -281,7 +281,7 @@ def test_a_column_of_zeros_changes_nothing(engine_name, loss, membership):
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 @every_minimizing_membership
 def test_starting_at_an_optimum_stays_there(engine_name, loss, membership):
     X = blobs()

@@ -10,9 +10,9 @@ from tests.catalogue import (
     USER_STORAGES,
     blobs,
     each,
+    every_distinct_loss,
     every_dtype,
     every_engine,
-    every_loss,
     every_membership,
     every_setting,
     make_engine,
@@ -55,7 +55,7 @@ def ranked(memberships, distances):
 
 @every_setting
 @pytest.mark.parametrize("storage", ["C", "csr32"])
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_memberships_are_honest(setting, storage, loss, membership):
     engine_name, dtype = setting
@@ -75,7 +75,7 @@ def test_memberships_are_honest(setting, storage, loss, membership):
 
 
 @every_setting
-@every_loss
+@every_distinct_loss
 @every_membership
 def test_nearer_centers_get_no_less(setting, loss, membership):
     engine_name, dtype = setting
@@ -121,7 +121,7 @@ def test_lowest_index_wins_ties(setting, storage, membership):
 @pytest.mark.parametrize("storage", ["C", "csr32"])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @each("rule", [Power(2, 1.01), Power(3, 1.5), Power(N_CLUSTERS, 5.0), Simplex(gamma=0.01)])
-@every_loss
+@every_distinct_loss
 def test_a_row_on_a_center_belongs_to_it_alone(setting, storage, offset, rule, loss):
     engine_name, dtype = setting
     X = (sparse_blobs() + offset).astype(dtype)
@@ -138,7 +138,7 @@ def test_a_row_on_a_center_belongs_to_it_alone(setting, storage, offset, rule, l
 @every_setting
 @pytest.mark.parametrize("storage", ["C", "csr32"])
 @each("rule", [Power(2, 1.1), Power(N_CLUSTERS, 2.0), Simplex(gamma=1.0), Simplex(n_active=2)])
-@every_loss
+@every_distinct_loss
 def test_coinciding_centers_share(setting, storage, rule, loss):
     """Rows are 1/8 from the twins 1 and 3, or on them, and far from all others."""
     engine_name, dtype = setting
@@ -213,7 +213,7 @@ def test_storage_does_not_change_memberships(storage, dtype):
 
 
 @every_membership
-@every_loss
+@every_distinct_loss
 def test_new_rows_get_memberships_by_the_same_rule(membership, loss):
     X = blobs()
     model = FuzzyClustering(N_CLUSTERS, loss=loss, membership=membership, init=start_near(X))

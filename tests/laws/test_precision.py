@@ -12,9 +12,9 @@ from tests.catalogue import (
     blobs,
     checked,
     each,
+    every_distinct_loss,
     every_dtype,
     every_engine,
-    every_loss,
     make_engine,
 )
 
@@ -73,7 +73,7 @@ def row_by_row(engine_name, stored, centers, loss, rule):
 
 @every_engine
 @pytest.mark.parametrize("storage", ["C", "F", "csr32"])
-@every_loss
+@every_distinct_loss
 @each("rule", RULES)
 def test_single_precision_weights_far_from_the_origin(engine_name, storage, loss, rule):
     X = far_rows()
@@ -90,7 +90,7 @@ def test_single_precision_weights_far_from_the_origin(engine_name, storage, loss
 @every_engine
 @every_dtype
 @pytest.mark.parametrize("storage", ["C", "csr32"])
-@every_loss
+@every_distinct_loss
 @each("rule", RULES + SHARP_AND_SOFT)
 @pytest.mark.parametrize("offset", [0.0, OFFSET])
 def test_rows_equal_to_centers_give_nothing_infinite(
@@ -137,7 +137,7 @@ def test_extreme_fuzzifiers_agree_with_a_direct_computation(engine_name, rule, l
 
 
 @every_engine
-@every_loss
+@every_distinct_loss
 def test_double_precision_keeps_its_digits_at_a_large_offset(engine_name, loss):
     """At 1e6 the square of a coordinate has lost all digits of a distance of 1e-4."""
     near = blobs(40, 4)

@@ -1,0 +1,214 @@
+"""Prediction, and the places where fitted models end up: files, frames, pipelines."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sfumato import REFCMFS, FuzzyClustering, Hard, SimREFCMFS
+from tests.catalogue import blobs, every_dtype, row_weights
+from tests.contract.estimators import assert_labels_have_the_largest_share, every_estimator
+
+# Prediction.
+
+
+@every_estimator
+@every_dtype
+def test_training_rows_are_predicted_as_fitted(
+    estimator: BaseEstimator, dtype: type, X: np.ndarray
+) -> None:
+    X = X.astype(dtype)
+    model = clone(estimator).fit(X)
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(clone(estimator).fit_predict(X), model.labels_)
+    predicted = model.predict_membership(X)
+    assert isinstance(predicted, sp.csr_array)
+    assert_array_equal(predicted.toarray(), model.memberships_.toarray())
+    assert_array_equal(clone(estimator).fit_transform(X), model.transform(X))
+
+
+@every_estimator
+@every_dtype
+def test_memberships_of_new_rows(estimator: BaseEstimator, dtype: type, X: np.ndarray) -> None:
+    model = clone(estimator).fit(X.astype(dtype))
+    new = blobs(33, 3, 4, seed=1).astype(dtype)
+    dense = model.predict_proba(new)
+    sparse = model.predict_membership(new)
+    assert type(dense) is np.ndarray
+    assert dense.dtype == sparse.dtype == dtype
+    assert_array_equal(dense, sparse.toarray())
+    tolerance = 1e-12 if dtype is np.float64 else 1e-6
+    assert_allclose(dense.sum(axis=1), 1, rtol=tolerance)
+    assert_labels_have_the_largest_share(sparse, model.predict(new))
+    entries = np.diff(sparse.indptr)
+    n_active = getattr(model, "n_active_", 1 if isinstance(model.membership_, Hard) else None)
+    assert (entries == n_active).all() if n_active else (entries >= 1).all()
+
+
+@every_estimator
+def test_membership_is_the_presets_name_for_it(estimator: BaseEstimator, X: np.ndarray) -> None:
+    model = clone(estimator).fit(X)
+    if isinstance(model, FuzzyClustering):  # There, ``membership`` is the rule.
+        assert not callable(model.membership)
+    else:
+        assert_array_equal(model.membership(X).toarray(), model.memberships_.toarray())
+
+
+@every_estimator
+def test_transform_gives_distances(estimator: BaseEstimator, X: np.ndarray) -> None:
+    model = clone(estimator).fit(X)
+    new = blobs(20, 3, 4, seed=1)
+    expected = np.linalg.norm(new[:, None] - model.cluster_centers_, axis=2)
+    assert_allclose(model.transform(new), expected, rtol=1e-12)
+    assert_array_equal(model.predict(new), expected.argmin(axis=1))
+
+
+@every_estimator
+def test_score_is_minus_the_objective(estimator: BaseEstimator, X: np.ndarray) -> None:
+    weights = row_weights(len(X))
+    for given in (None, weights):
+        model = clone(estimator).fit(X, sample_weight=given)
+        assert_allclose(model.score(X, sample_weight=given), -model.objective_, rtol=1e-12)
+    assert not np.isclose(model.score(X), model.score(X, sample_weight=weights), rtol=1e-3)
+    doubled = model.score(X, sample_weight=2 * weights)
+    assert_allclose(doubled, 2 * model.score(X, sample_weight=weights), rtol=1e-12)
+
+
+def test_weights_enter_fit_predict(X: np.ndarray) -> None:
+    weights = (X[:, 0] > 0).astype(float)
+    model = REFCMFS(3, fuzzifier=1.3, random_state=0)
+    plain = model.fit_predict(X)
+    weighted = model.fit_predict(X, sample_weight=weights)
+    assert_array_equal(weighted, model.labels_)
+    assert not np.array_equal(plain, weighted)
+    alone = clone(model).fit(X[weights > 0])
+    assert_allclose(model.cluster_centers_, alone.cluster_centers_, rtol=1e-6)
+
+
+@every_estimator
+def test_prediction_does_not_change_the_model(estimator: BaseEstimator, X: np.ndarray) -> None:
+    model = clone(estimator).fit(X)
+    before = pickle.dumps(model)
+    for method in (model.predict, model.predict_proba, model.transform, model.score):
+        method(X)
+    assert pickle.dumps(model) == before
+
+
+# Storage of models, frames and names.
+
+
+@every_estimator
+@pytest.mark.parametrize("library", ["pickle", "joblib", "joblib-mmap"])
+def test_round_trips(estimator: BaseEstimator, library: str, X: np.ndarray, tmp_path: Any) -> None:
+    model = clone(estimator).fit(X)
+    if library == "pickle":
+        loaded = pickle.loads(pickle.dumps(model))
+    else:
+        joblib.dump(model, tmp_path / "model.joblib")
+        mode = "r" if library == "joblib-mmap" else None
+        loaded = joblib.load(tmp_path / "model.joblib", mmap_mode=mode)
+    new = blobs(30, 3, 4, seed=1)
+    assert_array_equal(loaded.predict(new), model.predict(new))
+    assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+    assert_array_equal(loaded.transform(new), model.transform(new))
+    assert loaded.score(new) == model.score(new)
+    assert loaded.outcome_ is model.outcome_
+    assert loaded.history_ == model.history_
+    assert_array_equal(loaded.fit(X).cluster_centers_, model.cluster_centers_)
+
+
+def test_names_of_features(X: np.ndarray) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = REFCMFS(2, fuzzifier=1.5, random_state=0).fit(frame)
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+    assert_array_equal(model.get_feature_names_out(), ["refcmfs0", "refcmfs1"])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["c", "b", "a"]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(("output", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_set_output(output: str, frame: Callable[..., Any], X: np.ndarray) -> None:
+    plain = SimREFCMFS(2, fuzzifier=1.5, random_state=0)
+    model = clone(plain).set_output(transform=output)
+    distances = model.fit_transform(X)
+    assert isinstance(distances, frame)
+    assert list(distances.columns) == ["simrefcmfs0", "simrefcmfs1"]
+    assert_array_equal(distances.to_numpy(), plain.fit(X).transform(X))
+    if output == "pandas":
+        index = pd.Index(range(100, 180))
+        named = model.fit_transform(pd.DataFrame(X, columns=list("abc"), index=index))
+        assert named.index.equals(index)
+
+
+# Pipelines and routing.
+
+
+def test_pipeline(X: np.ndarray) -> None:
+    pipeline = make_pipeline(StandardScaler(), REFCMFS(4, fuzzifier=1.3, random_state=0))
+    labels = pipeline.fit_predict(X)
+    alone = REFCMFS(4, fuzzifier=1.3, random_state=0).fit(StandardScaler().fit_transform(X))
+    assert_array_equal(labels, alone.labels_)
+    assert_array_equal(pipeline.predict(X), labels)
+    assert_array_equal(pipeline.predict_proba(X), alone.memberships_.toarray())
+    assert_allclose(pipeline.score(X), -alone.objective_, rtol=1e-12)
+    assert_array_equal(pipeline.get_feature_names_out(), [f"refcmfs{k}" for k in range(4)])
+    pipeline.set_params(refcmfs__n_active=1)
+    assert pipeline.fit(X)[-1].n_active_ == 1
+    first = Pipeline(
+        [("soft", REFCMFS(4, fuzzifier=1.3, random_state=0)), ("scale", StandardScaler())]
+    )
+    assert first.fit_transform(X).shape == (80, 4)
+
+
+def test_weights_through_a_pipeline(X: np.ndarray) -> None:
+    weights = row_weights(len(X)) ** 4
+    model = REFCMFS(4, fuzzifier=1.3, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), model)
+    pipeline.fit(X, refcmfs__sample_weight=weights)
+    scaled = StandardScaler().fit_transform(X)
+    expected = clone(model).fit(scaled, sample_weight=weights).cluster_centers_
+    assert_array_equal(pipeline[-1].cluster_centers_, expected)
+
+
+def test_metadata_routing(X: np.ndarray) -> None:
+    weights = row_weights(len(X)) ** 4
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = REFCMFS(4, fuzzifier=1.3, random_state=0)
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+            make_pipeline(model).fit(X, sample_weight=weights)
+        model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, model).fit(X, sample_weight=weights)
+        scaled = StandardScaler().fit_transform(X)
+        alone = clone(model).fit(scaled, sample_weight=weights)
+        assert_array_equal(pipeline[-1].cluster_centers_, alone.cluster_centers_)
+        assert_array_equal(pipeline.fit_predict(X, sample_weight=weights), alone.labels_)
+        assert_allclose(pipeline.score(X, sample_weight=weights), -alone.objective_, rtol=1e-12)
+        ignoring = clone(model).set_fit_request(sample_weight=False)
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        plain = make_pipeline(scaler, ignoring).fit(X, sample_weight=weights)
+        scaled = StandardScaler().fit_transform(X, sample_weight=weights)
+        assert_array_equal(plain[-1].cluster_centers_, clone(model).fit(scaled).cluster_centers_)
+        search = GridSearchCV(model, {"n_active": [1, 4]}, cv=2, error_score="raise")
+        search.fit(X, sample_weight=weights)
+        assert_allclose(
+            search.best_estimator_.score(X, sample_weight=weights),
+            -search.best_estimator_.objective_,
+            rtol=1e-12,
+        )
