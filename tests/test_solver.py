@@ -102,6 +102,9 @@ def test_an_observer_can_stop_the_loop(stop_after):
     witness = Witness(stop_after)
     solution = solve(some_engine(), start_near(blobs()), Stopping(300, 1e-7), witness)
     assert solution.outcome is Outcome.STOPPED_BY_CALLBACK
+    # The step of the last iteration was not taken.
+    assert solution.history[-1].shift == 0
+    assert solution.history[-1].repairs == ()
     assert len(solution.history) == stop_after
     np.testing.assert_array_equal(solution.centers, witness.centers[-1])
 

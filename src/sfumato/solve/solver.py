@@ -6,6 +6,7 @@ Any new algorithm is a new step, never a new loop.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -65,9 +66,10 @@ def solve(
             stepped, repairs = centers, ()
         shift = float(np.sqrt(((stepped - centers) ** 2).sum(axis=1).max()))
         record = IterationRecord(statistics.objective, time.perf_counter() - began, shift, repairs)
-        history.append(record)
         if observer is not None and observer.end(record, centers) and outcome is None:
             outcome = Outcome.STOPPED_BY_CALLBACK
+            record = replace(record, shift=0.0, repairs=())  # The step is not taken.
+        history.append(record)
         if outcome is None:
             centers = stepped
     return Solution(centers, tuple(history), outcome)
