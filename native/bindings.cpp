@@ -257,9 +257,11 @@ NB_MODULE(SFUMATO_MODULE, m) {
       "Threads that OpenMP would use for the next pass.");
   m.def(
       "n_strips",
-      [](ptrdiff_t n_rows, ptrdiff_t n_clusters) { return cut(n_rows, n_clusters).count; },
+      [](ptrdiff_t n_rows, ptrdiff_t n_clusters) {
+        return cut(n_rows, n_clusters, 1, n_rows).count;
+      },
       "n_rows"_a, "n_clusters"_a,
-      "Pieces that a pass is cut into, whatever the number of threads.");
+      "Pieces that a pass over dense rows is cut into, whatever the number of threads.");
 
   m.def("sweep", &sweep_moments, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
         "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),

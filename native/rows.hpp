@@ -36,6 +36,8 @@ struct DenseRows {
   Load load;
   std::vector<T> origin;
 
+  ptrdiff_t stored() const { return n_rows * n_features; }
+
   std::vector<T> prepare(const CentersView& centers) const {
     return {centers.values, centers.values + centers.n_clusters * n_features};
   }
@@ -139,6 +141,8 @@ struct CsrRows {
   ptrdiff_t n_rows, n_features;
   Load load;
   Offset offset;
+
+  ptrdiff_t stored() const { return offset(*this, n_rows); }
 
   // Most nonzeros that any block can have, wherever it starts; to be set by measure().
   ptrdiff_t block_entries = 0;

@@ -33,16 +33,21 @@ struct Strips {
   ptrdiff_t end(int strip) const { return std::min(n_rows, begin(strip) + rows_per_strip); }
 };
 
-// A strip has sums of its own, one row of them per center: the bound n / (12 c) keeps all of them
-// together under a sixth of float32 data, and small data, where that does not matter, gets four.
-inline Strips cut(ptrdiff_t n_rows, ptrdiff_t n_clusters) {
-  constexpr ptrdiff_t most = 64, few = 4, least_rows = 64;
-  const ptrdiff_t bound = std::max(n_rows / (12 * std::max<ptrdiff_t>(1, n_clusters)),
-                                   std::min(few, n_rows / least_rows));
-  const ptrdiff_t wanted = std::clamp<ptrdiff_t>(bound, 1, most);
+// A strip has sums of its own, n_clusters x n_features of them. All together they stay under a
+// twelfth of the numbers that the rows store, or under a million where that is less.
+inline Strips cut(ptrdiff_t n_rows, ptrdiff_t n_clusters, ptrdiff_t n_features, ptrdiff_t stored) {
+  constexpr ptrdiff_t most = 64, few = 4, least_rows = 64, always = 1 << 20;
+  const ptrdiff_t sums = std::max<ptrdiff_t>(1, n_clusters * n_features);
+  const ptrdiff_t cheap = std::min({few, n_rows / least_rows, always / sums});
+  const ptrdiff_t wanted = std::clamp<ptrdiff_t>(std::max(stored / (12 * sums), cheap), 1, most);
   ptrdiff_t rows = (n_rows + wanted - 1) / wanted;
   rows = std::max<ptrdiff_t>(1, (rows + 31) / 32 * 32);
   return {n_rows, rows, static_cast<int>((n_rows + rows - 1) / rows)};
+}
+
+template <class Rows>
+Strips cut(const Rows& rows, int n_clusters) {
+  return cut(rows.n_rows, n_clusters, rows.n_features, rows.stored());
 }
 
 // Waking a thread takes longer than some passes do: each must have enough to do. The results do not

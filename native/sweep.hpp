@@ -216,7 +216,7 @@ void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
 template <class Rows, class Body>
 bool for_each_block(const Rows& rows, const Pass& pass, int ranks, bool sorted, Body&& body) {
   const int c = pass.centers.n_clusters;
-  const Strips strips = cut(rows.n_rows, c);
+  const Strips strips = cut(rows, c);
   const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
   const int n_threads = useful_threads(pass.n_threads, strips, c * rows.n_features);
   std::vector<Workspace<Rows>> work;
@@ -240,7 +240,7 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
   const auto centers = rows.prepare(pass.centers);
   const int ranks = membership.n_nearest(c);
   const int entries = membership.n_entries(c) < 0 ? c : membership.n_entries(c);
-  StripSums sums(cut(rows.n_rows, c).count, c, moments ? d : 0);
+  StripSums sums(cut(rows, c).count, c, moments ? d : 0);
   const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
     solve_block(work, centers, c, begin, n_rows, loss, membership);
     const double* weights = pass.weights ? pass.weights + begin : nullptr;
@@ -291,7 +291,7 @@ bool potentials(const Rows& rows, const Pass& pass, const Loss& loss, const doub
                 double* totals) {
   constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
-  const int c = pass.centers.n_clusters, strips = cut(rows.n_rows, c).count;
+  const int c = pass.centers.n_clusters, strips = cut(rows, c).count;
   const size_t size = static_cast<size_t>(c) * lanes;
   std::vector<double> partial(strips * size);
   const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {

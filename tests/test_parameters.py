@@ -34,6 +34,8 @@ from tests.failing import X, fails
         ({"n_clusters": "3"}, TypeError, ["n_clusters='3'", "not an integer"]),
         ({"n_clusters": None}, TypeError, ["n_clusters=None", "not an integer"]),
         ({"n_clusters": True}, TypeError, ["n_clusters=True", "not an integer"]),
+        ({"n_active": [1, 2]}, TypeError, ["n_active=[1, 2]", "not an integer"]),
+        ({"fuzzifier": np.array([1.5, 2.0])}, TypeError, ["fuzzifier=", "not a number"]),
         ({"n_active": 4}, ValueError, ["n_active=4", "exceeds n_clusters=3", "<= n_clusters"]),
         ({"n_active": 0}, ValueError, ["n_active=0", "at least 1", "1 <= n_active"]),
         ({"n_active": -1}, ValueError, ["n_active=-1", "at least 1"]),

@@ -6,6 +6,7 @@ the shape of the data, so that results are the same bits for any number of threa
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,20 @@ Floats = NDArray[np.floating]
 class NativeEngine(Engine):
     """C++ and OpenMP, in memory or memory-mapped."""
 
-    def __init__(self, data: Data, problem: Problem, n_threads: int) -> None:
+    def __init__(
+        self, data: Data, problem: Problem, n_threads: int, rows: Any | None = None
+    ) -> None:
         super().__init__(data, problem, n_threads)
-        self._rows = _native_rows(data)
+        self._rows = _native_rows(data) if rows is None else rows
+        self._loss = twin(problem.loss)
+
+    @cached_property
+    def _membership(self) -> Any:
+        return twin(self.problem.membership)
 
     def with_problem(self, problem: Problem) -> NativeEngine:
         """Return the engine for another problem on the same data."""
-        return NativeEngine(self.data, problem, self.n_threads)
+        return NativeEngine(self.data, problem, self.n_threads, self._rows)
 
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
@@ -72,8 +80,7 @@ class NativeEngine(Engine):
 
     def lower(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
-        loss = twin(self.problem.loss)
-        core.lower(self._rows, self._local(centers), loss, self.n_threads, costs)
+        core.lower(self._rows, self._local(centers), self._loss, self.n_threads, costs)
 
     def potentials(self, costs: Floats, candidates: Floats) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
@@ -82,7 +89,7 @@ class NativeEngine(Engine):
             self._rows,
             self.data.weights,
             self._local(candidates),
-            twin(self.problem.loss),
+            self._loss,
             self.n_threads,
             costs,
             totals,
@@ -103,8 +110,8 @@ class NativeEngine(Engine):
             self._rows,
             self.data.weights,
             self._local(centers),
-            twin(self.problem.loss),
-            twin(self.problem.membership),
+            self._loss,
+            self._membership,
             self.n_threads,
         )
 

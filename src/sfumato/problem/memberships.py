@@ -10,7 +10,7 @@ Every class here has a twin of the same name and parameters in ``native/membersh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class Power(Membership):
 
     def resolve(self, n_clusters: int) -> Self:
         """Rule with ``n_active`` a number; the fuzzifier may still be "auto"."""
-        if self.fuzzifier != "auto":
+        if not is_auto(self.fuzzifier):
             advice = "use e.g. 1.1, or membership='hard'"
             require_number("fuzzifier", self.fuzzifier, above=1, advice=advice, finite=True)
         return type(self)(resolve_n_active(self.n_active, n_clusters), self.fuzzifier)
@@ -216,7 +216,7 @@ class Simplex(Membership):
         if self.gamma is None:
             n_active = "auto" if self.n_active is None else self.n_active
             return type(self)(None, resolve_n_active(n_active, n_clusters))
-        if self.gamma != "auto":
+        if not is_auto(self.gamma):
             advice = "use e.g. 1.0 in the units of the loss, or 'auto'"
             require_number("gamma", self.gamma, above=0, advice=advice, finite=True)
         return self
@@ -245,13 +245,18 @@ class Simplex(Membership):
         return memberships
 
 
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the library; an array compared with a name is not."""
+    return isinstance(value, str) and value == "auto"
+
+
 def resolve_n_active(n_active: int | Auto, n_clusters: int) -> int:
     """Number of active centers: "auto" made a number, a number checked."""
-    if n_active == "auto":
+    if is_auto(n_active):
         return min(DEFAULT_ACTIVE, n_clusters)
     advice = f"use 1 <= n_active <= n_clusters={n_clusters}, or 'auto'"
     require_integer("n_active", n_active, least=1, advice=advice)
-    if n_active > n_clusters:
+    if int(n_active) > n_clusters:
         raise ValueError(f"n_active={n_active} exceeds n_clusters={n_clusters}; {advice}.")
     return int(n_active)
 

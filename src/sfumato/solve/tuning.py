@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.engines.base import Assignment, Engine
 from sfumato.problem import Hard, Power, Problem, Simplex
-from sfumato.problem.memberships import DEFAULT_ACTIVE, row_gamma
+from sfumato.problem.memberships import DEFAULT_ACTIVE, is_auto, row_gamma
 from sfumato.solve.initializers import Initializer
 from sfumato.solve.solution import Solution
 from sfumato.solve.solver import solve
@@ -39,7 +39,7 @@ def pilot_rows(n_clusters: int) -> int:
 def needs_tuning(problem: Problem) -> bool:
     """Whether a parameter of the membership rule waits for the data."""
     rule = problem.membership
-    return "auto" in (getattr(rule, "fuzzifier", None), getattr(rule, "gamma", None))
+    return is_auto(getattr(rule, "fuzzifier", None)) or is_auto(getattr(rule, "gamma", None))
 
 
 def tune(
