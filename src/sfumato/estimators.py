@@ -67,6 +67,7 @@ class BaseFuzzyClustering(
         random_state: Any,
         n_threads: int | None,
         engine: str,
+        acceleration: str | None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -76,6 +77,7 @@ class BaseFuzzyClustering(
         self.random_state = random_state
         self.n_threads = n_threads
         self.engine = engine
+        self.acceleration = acceleration
 
     @abstractmethod
     def _parts(self) -> tuple[str | Loss, str | Membership]:
@@ -169,7 +171,8 @@ class BaseFuzzyClustering(
         for restart in range(int(n_init)):
             task = fit.subtask(f"start {restart}", max_subtasks=self.max_iter)
             start = initializer.centers(engine, self.n_clusters, rng)
-            found = solve(engine, start, stopping, IterationTasks(task))
+            acceleration = registry.resolve_acceleration(self.acceleration, engine.problem)
+            found = solve(engine, start, stopping, IterationTasks(task), acceleration)
             if best is None or found.objective < best.objective * (1 - SAME_OPTIMUM):
                 best = found
             if task.end(best.centers):
@@ -356,6 +359,10 @@ class FuzzyClustering(BaseFuzzyClustering):
         Threads of a pass; None uses all processors. The result is the same bits for any number.
     engine : {"auto", "native", "reference"}, default="auto"
         Who passes over the data: compiled code, or the NumPy specification of it.
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        How passes are saved: quasi-Newton steps, each kept only if it lowers the objective, or None
+        for the plain iteration. "auto" takes "lbfgs" where memberships are soft, and the plain
+        iteration for hard ones and for ``Simplex(n_active)``.
 
     Attributes
     ----------
@@ -407,6 +414,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
+        acceleration: str | None = "auto",
     ) -> None:
         super().__init__(
             n_clusters,
@@ -417,6 +425,7 @@ class FuzzyClustering(BaseFuzzyClustering):
             random_state=random_state,
             n_threads=n_threads,
             engine=engine,
+            acceleration=acceleration,
         )
         self.loss = loss
         self.membership = membership

@@ -46,7 +46,7 @@ class REFCMFS(Preset):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
         the clusters, estimated from the data and kept as ``intrinsic_dimension_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine
+    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration
         As in :class:`FuzzyClustering`.
 
     Attributes
@@ -88,6 +88,7 @@ class REFCMFS(Preset):
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
+        acceleration: str | None = "auto",
     ) -> None:
         super().__init__(
             n_clusters,
@@ -98,6 +99,7 @@ class REFCMFS(Preset):
             random_state=random_state,
             n_threads=n_threads,
             engine=engine,
+            acceleration=acceleration,
         )
         self.n_active = n_active
         self.fuzzifier = fuzzifier
@@ -121,7 +123,7 @@ class SimREFCMFS(Preset):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 2/D``, D being the intrinsic dimension of
         the clusters, estimated from the data and kept as ``intrinsic_dimension_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine
+    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration
         As in :class:`FuzzyClustering`.
 
     Attributes
@@ -157,6 +159,7 @@ class SimREFCMFS(Preset):
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
+        acceleration: str | None = "auto",
     ) -> None:
         super().__init__(
             n_clusters,
@@ -167,6 +170,7 @@ class SimREFCMFS(Preset):
             random_state=random_state,
             n_threads=n_threads,
             engine=engine,
+            acceleration=acceleration,
         )
         self.n_active = n_active
         self.fuzzifier = fuzzifier
@@ -190,7 +194,7 @@ class RSFKM(Preset):
     gamma : float or "auto", default="auto"
         Strength of the penalty, in the units of the loss. "auto" chooses it once, from the data,
         such that rows have about ``min(5, n_clusters)`` memberships; kept as ``gamma_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine
+    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration
         As in :class:`FuzzyClustering`.
 
     Attributes
@@ -226,6 +230,7 @@ class RSFKM(Preset):
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
+        acceleration: str | None = "auto",
     ) -> None:
         super().__init__(
             n_clusters,
@@ -236,6 +241,7 @@ class RSFKM(Preset):
             random_state=random_state,
             n_threads=n_threads,
             engine=engine,
+            acceleration=acceleration,
         )
         self.loss = loss
         self.gamma = gamma
@@ -254,7 +260,7 @@ class FuzzyCMeans(Preset):
     fuzzifier : float or "auto", default=2.0
         Exponent r > 1 of the memberships; "auto" matches it to the dimension of the clusters, which
         keeps the centers from coinciding in high dimension.
-    init, n_init, max_iter, tol, random_state, n_threads, engine
+    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration
         As in :class:`FuzzyClustering`.
 
     Attributes
@@ -288,6 +294,7 @@ class FuzzyCMeans(Preset):
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
+        acceleration: str | None = "auto",
     ) -> None:
         super().__init__(
             n_clusters,
@@ -298,6 +305,7 @@ class FuzzyCMeans(Preset):
             random_state=random_state,
             n_threads=n_threads,
             engine=engine,
+            acceleration=acceleration,
         )
         self.fuzzifier = fuzzifier
 

@@ -8,7 +8,8 @@ from typing import Any
 from sfumato.engines.base import Engine
 from sfumato.engines.native import NativeEngine
 from sfumato.engines.reference import ReferenceEngine
-from sfumato.problem import L21, Capped, Hard, Loss, Membership, Power, Simplex, Squared
+from sfumato.problem import L21, Capped, Hard, Loss, Membership, Power, Problem, Simplex, Squared
+from sfumato.solve.acceleration import LBFGS, Acceleration, PlainSteps, suits
 from sfumato.solve.initializers import KMeansPlusPlus, RandomRows
 
 LOSSES: dict[str, type[Loss]] = {"squared": Squared, "l21": L21, "capped": Capped}
@@ -19,6 +20,7 @@ ENGINES: dict[str, type[Engine]] = {
     "native": NativeEngine,
     "reference": ReferenceEngine,
 }
+ACCELERATIONS: dict[str, type[Acceleration]] = {"lbfgs": LBFGS}
 
 
 def resolve_loss(part: str | Loss) -> Loss:
@@ -32,6 +34,17 @@ def resolve_membership(part: str | Membership, n_clusters: int) -> Membership:
     """Membership rule of that name, or the given one, for that many clusters."""
     rule: Membership = _resolve("membership", part, MEMBERSHIPS, Membership)
     return rule.resolve(n_clusters)
+
+
+def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
+    """Acceleration of that name, new for every start; "auto" is what suits the problem."""
+    if name is None:
+        return PlainSteps()
+    automatic = LBFGS if suits(problem) else PlainSteps
+    accelerate: type[Acceleration] = resolve_name(
+        "acceleration", name, {"auto": automatic, **ACCELERATIONS}
+    )
+    return accelerate()
 
 
 def resolve_name(kind: str, name: str, known: dict[str, Any]) -> Any:

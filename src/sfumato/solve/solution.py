@@ -51,10 +51,13 @@ class IterationRecord:
     seconds : float
         Time since the loop began.
     shift : float
-        Largest distance that a center then moved; 0 in the last iteration, after which the
+        Largest distance that a center was then to move; 0 in the last iteration, after which the
         centers stay.
     repairs : tuple of int
         Empty clusters whose centers were moved to a badly served row.
+    passes : int
+        Passes over the data that it took: 2 where an accelerated step raised the objective and was
+        taken back.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class IterationRecord:
     seconds: float
     shift: float
     repairs: tuple[int, ...] = ()
+    passes: int = 1
 
 
 @dataclass(frozen=True)

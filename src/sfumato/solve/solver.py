@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engines.base import Engine
+from sfumato.solve.acceleration import Acceleration, PlainSteps
 from sfumato.solve.repairs import repair
 from sfumato.solve.solution import IterationRecord, Outcome, Solution
+from sfumato.solve.statistics import Statistics
 from sfumato.solve.stopping import Stopping
 
 Floats = NDArray[np.floating]
@@ -31,7 +33,11 @@ class Observer(Protocol):
 
 
 def solve(
-    engine: Engine, start: Floats, stopping: Stopping, observer: Observer | None = None
+    engine: Engine,
+    start: Floats,
+    stopping: Stopping,
+    observer: Observer | None = None,
+    acceleration: Acceleration | None = None,
 ) -> Solution:
     """Minimize the engine's problem from the given centers.
 
@@ -44,6 +50,8 @@ def solve(
     stopping : Stopping
     observer : Observer, optional
         Told of every iteration.
+    acceleration : Acceleration, optional
+        Who proposes steps; a proposal that raises the objective is replaced by the plain step.
 
     Returns
     -------
@@ -51,25 +59,64 @@ def solve(
         Its centers are those at which the objective was last evaluated.
     """
     began = time.perf_counter()
-    centers: Floats = np.array(start, dtype=np.float64)
+    acceleration = PlainSteps() if acceleration is None else acceleration
     history: list[IterationRecord] = []
-    objectives: list[float] = []
     outcome: Outcome | None = None
+    step = Step(np.array(start, dtype=np.float64))
     while outcome is None:
         if observer is not None:
             observer.begin()
-        statistics = engine.sweep(centers)
-        stepped, repairs = repair(engine, centers, statistics.centers(centers), statistics)
-        objectives.append(statistics.objective)
+        centers, statistics, passes = _evaluate(engine, step, history, acceleration)
+        plain, repairs = repair(engine, centers, statistics.centers(centers), statistics)
+        objectives = [*(record.objective for record in history), statistics.objective]
         outcome = stopping(objectives, bool(repairs))
-        if outcome is not None:
-            stepped, repairs = centers, ()
-        shift = float(np.sqrt(((stepped - centers) ** 2).sum(axis=1).max()))
-        record = IterationRecord(statistics.objective, time.perf_counter() - began, shift, repairs)
+        if outcome is None:
+            step = _next_step(acceleration, centers, statistics, plain, repairs)
+        else:
+            step, repairs = Step(centers), ()
+        seconds = time.perf_counter() - began
+        shift = largest_shift(centers, step.centers)
+        record = IterationRecord(statistics.objective, seconds, shift, repairs, passes)
         if observer is not None and observer.end(record, centers) and outcome is None:
             outcome = Outcome.STOPPED_BY_CALLBACK
             record = replace(record, shift=0.0, repairs=())  # The step is not taken.
         history.append(record)
-        if outcome is None:
-            centers = stepped
     return Solution(centers, tuple(history), outcome)
+
+
+class Step(NamedTuple):
+    """Centers to go to, and the plain ones to go to instead if the objective would rise."""
+
+    centers: Floats
+    otherwise: Floats | None = None
+
+
+def _evaluate(
+    engine: Engine, step: Step, history: list[IterationRecord], acceleration: Acceleration
+) -> tuple[Floats, Statistics, int]:
+    """Centers after the step, their statistics, and how many passes it took."""
+    statistics = engine.sweep(step.centers)
+    if step.otherwise is None or statistics.objective <= history[-1].objective:
+        return step.centers, statistics, 1
+    acceleration.forget()
+    return step.otherwise, engine.sweep(step.otherwise), 2
+
+
+def _next_step(
+    acceleration: Acceleration,
+    centers: Floats,
+    statistics: Statistics,
+    plain: Floats,
+    repairs: tuple[int, ...],
+) -> Step:
+    """Proposed step, with the plain one to fall back on; after a repair, the plain one."""
+    if repairs:
+        acceleration.forget()
+        return Step(plain)
+    proposal = acceleration.propose(centers, statistics, plain)
+    return Step(plain) if proposal is None else Step(proposal, plain)
+
+
+def largest_shift(before: Floats, after: Floats) -> float:
+    """Largest distance that a center moves."""
+    return float(np.sqrt(((after - before) ** 2).sum(axis=1).max()))
