@@ -15,7 +15,7 @@ namespace sfumato {
 // Asked by the calling thread between strips; true ends the pass early.
 using Interrupted = bool (*)();
 
-constexpr int kBlockBytes = 1 << 17;  // A block of rows stays in the second-level cache.
+constexpr int kBlockBytes = 1 << 19;  // A block of rows stays near the second-level cache.
 constexpr int kLeastBlock = 32, kLargestBlock = 256;
 
 inline int block_rows(ptrdiff_t n_features, size_t scalar_bytes) {

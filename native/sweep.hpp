@@ -146,11 +146,12 @@ void pull_or_hold(Workspace<Rows>& work, const double* weights, int n_rows, cons
   }
 }
 
-// When most centers are active in every row, sums are a matrix product that is nearly dense.
+// When half of many centers are active in every row, sums are a matrix product that is nearly
+// dense; below that, measured, adding rows one by one is faster.
 template <class Rows>
 bool sums_by_product(const Blas& blas, int ranks, int n_clusters, ptrdiff_t n_features) {
-  return Rows::dense && blas.gemm(typename Rows::Scalar()) != nullptr && 4 * ranks >= n_clusters &&
-         n_clusters * n_features >= 256;
+  return Rows::dense && blas.gemm(typename Rows::Scalar()) != nullptr && 2 * ranks >= n_clusters &&
+         n_clusters >= 16 && n_features >= 16;
 }
 
 template <class Rows>
