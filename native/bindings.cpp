@@ -1,11 +1,12 @@
 // The only file that knows Python. Everything is checked in Python before it comes here; the GIL is
-// released during a pass and taken back between strips to look for Ctrl-C.
+// released during a pass and taken back now and then to look for Ctrl-C.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
 #include <omp.h>
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -89,8 +90,13 @@ CsrRows<T> csr_rows(const Anything& data, const Anything& indices, const Anythin
   return rows;
 }
 
+// Asked often, but the GIL may be busy: looks for signals twenty times a second.
 bool interrupted() {
+  using Clock = std::chrono::steady_clock;
+  thread_local Clock::time_point last = Clock::now();
+  if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
   const nb::gil_scoped_acquire gil;
+  last = Clock::now();
   return PyErr_CheckSignals() != 0;
 }
 

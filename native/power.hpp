@@ -1,9 +1,8 @@
 // Powers of many numbers with one exponent, in loops that compilers turn into vector instructions.
 //
-// Exponents that are multiples of 1/2 need multiplications and at most one square root: every
-// automatic fuzzifier gives such an exponent, and so do r = 1.1, 1.2, 1.25, 1.5 and 2. All others
-// go by exp2(p * log2(x)) with polynomials of full double accuracy; docs/numerics.md has the
-// errors.
+// Exponents that are multiples of 1/2 need multiplications and at most one square root: nearly
+// every automatic fuzzifier gives such an exponent, and so do r = 1.1, 1.2, 1.25, 1.5 and 2. All
+// others go by exp2(p * log2(x)), with series that end below the rounding of a double.
 #pragma once
 
 #include <cmath>

@@ -225,7 +225,7 @@ class CsrRows<T>::Block {
 
  private:
   // Below this share of the norms the expanded form is off by more than 1e-5 (float) or 1e-11
-  // (double) of itself; see docs/numerics.md.
+  // (double) of itself.
   static constexpr T kDigitsLost = sizeof(T) == 4 ? T(1) / 16 : T(1e-4);
 
   // Into every kTileRows-th entry of out.

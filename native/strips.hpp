@@ -12,7 +12,7 @@
 
 namespace sfumato {
 
-// Asked by the calling thread between strips; true ends the pass early.
+// Asked by the calling thread between blocks; true ends the pass early.
 using Interrupted = bool (*)();
 
 constexpr int kBlockBytes = 1 << 19;  // A block of rows stays near the second-level cache.
@@ -58,16 +58,18 @@ inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_pe
   return static_cast<int>(std::min<ptrdiff_t>({n_threads, strips.count, worthwhile}));
 }
 
-// Calls body(strip, thread) for every strip; false if interrupted. The body must not throw.
+// Calls body(strip, thread, stopped) for every strip; false if interrupted. The body asks stopped()
+// between blocks, and must not throw.
 template <class Body>
 bool for_each_strip(const Strips& strips, int n_threads, Interrupted interrupted, Body&& body) {
   std::atomic<bool> stop{false};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
   for (int strip = 0; strip < strips.count; ++strip) {
-    if (stop) continue;
     const int thread = omp_get_thread_num();
-    body(strip, thread);
-    if (thread == 0 && interrupted != nullptr && interrupted()) stop = true;
+    body(strip, thread, [&] {
+      if (thread == 0 && interrupted != nullptr && interrupted()) stop = true;
+      return stop.load();
+    });
   }
   return !stop;
 }

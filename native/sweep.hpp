@@ -223,12 +223,14 @@ bool for_each_block(const Rows& rows, const Pass& pass, int ranks, bool sorted, 
   std::vector<Workspace<Rows>> work;
   work.reserve(n_threads);
   for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, ranks, c, capacity, sorted);
-  return for_each_strip(strips, n_threads, pass.interrupted, [&](int strip, int thread) {
+  const auto on_strip = [&](int strip, int thread, const auto& stopped) {
     for (ptrdiff_t begin = strips.begin(strip); begin < strips.end(strip); begin += capacity) {
+      if (stopped()) return;
       const int n_rows = static_cast<int>(std::min<ptrdiff_t>(capacity, strips.end(strip) - begin));
       body(strip, work[thread], begin, n_rows);
     }
-  });
+  };
+  return for_each_strip(strips, n_threads, pass.interrupted, on_strip);
 }
 
 // One pass: moments at the centers if `moments` is given, labels and memberships if `places` is.

@@ -74,7 +74,7 @@ class Misguided:
     def propose(self, centers, statistics, plain):
         return centers + 1000.0
 
-    def forget(self) -> None:
+    def forget(self, jumped: bool = False) -> None:
         self.forgotten += 1
 
 

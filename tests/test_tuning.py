@@ -166,9 +166,21 @@ def test_the_pilot_reads_a_sample(engine_name):
     sample = engine.sampled(pilot_rows(2), np.random.RandomState(0))
     assert sample.n_rows == pilot_rows(2)
     chosen = {row.tobytes() for row in sample.data.dense(slice(None))}
-    assert len(chosen) == sample.n_rows
+    assert len(chosen) > sample.n_rows / 2
     assert chosen <= {row.tobytes() for row in X}
     assert engine.sampled(n_rows, np.random.RandomState(0)) is engine
+
+
+def test_a_weight_is_sampled_like_copies():
+    n_rows = pilot_rows(2) + 500
+    X = np.random.default_rng(0).normal(size=(n_rows, 3))
+    weights = np.random.default_rng(1).integers(0, 4, size=n_rows)
+    samples = [
+        make_engine("native", rows, L21(), Hard(), given).sampled(3000, np.random.RandomState(0))
+        for rows, given in ((X, weights), (np.repeat(X, weights, axis=0), None))
+    ]
+    np.testing.assert_array_equal(*(sample.data.dense(slice(None)) for sample in samples))
+    assert all(sample.data.weights is None for sample in samples)
 
 
 def test_samples_leave_out_rows_of_weight_zero():

@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
         "engines.threads",
     },
     "solve.acceleration": {"problem", "solve.statistics"},
-    "solve.initializers": {"engines.base"},
+    "solve.initializers": {"data", "engines.base"},
     "solve.repairs": {"engines.base", "solve.statistics"},
     "solve.solver": {
         "engines.base",

@@ -96,3 +96,15 @@ def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
     step = rows_per_block(n_features)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def draw(
+    weights: Floats, order: NDArray[np.intp], count: int, rng: np.random.RandomState
+) -> NDArray[np.intp]:
+    """Rows drawn with replacement in proportion to their weights, which are added in that order."""
+    cumulative = np.cumsum(weights[order])
+    # Side "right" and a draw below the total never reach a row of weight zero.
+    targets = rng.uniform(size=count) * cumulative[-1]
+    index = np.searchsorted(cumulative, targets, side="right")
+    last = int(np.searchsorted(cumulative, cumulative[-1], side="left"))
+    return order[np.minimum(index, last)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from sklearn.base import clone
+
 from sfumato.engines.base import Engine
 from sfumato.engines.native import NativeEngine
 from sfumato.engines.reference import ReferenceEngine
@@ -62,7 +64,7 @@ def _resolve(kind: str, part: Any, known: dict[str, Any], base: type) -> Any:
     if isinstance(part, str):
         return resolve_name(kind, part, known)()
     if isinstance(part, base):
-        return part
+        return clone(part)  # A fitted model must not change when its parameters do.
     raise TypeError(
         f"{kind}={part!r} is neither a name nor a part; use one of {sorted(known)}, or an instance "
         f"of {', '.join(sorted(c.__name__ for c in known.values()))}."

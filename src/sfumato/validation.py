@@ -71,7 +71,7 @@ def check_enough_rows(data: Data, n_clusters: int) -> None:
     seen: set[bytes] = set()
     positive = data.weights_or_ones() > 0
     # Usually the first few rows settle it, so blocks start small.
-    start, step = 0, 2 * n_clusters
+    start, step = 0, min(2 * n_clusters, rows_per_block(data.n_features))
     while start < data.n_rows:
         block = slice(start, start + step)
         seen |= _distinct(data.rows[block][positive[block]])
@@ -162,7 +162,12 @@ def _plain_numbers(rows: Any) -> Any:
     dtype = rows.dtype.newbyteorder("=")
     if dtype.kind == "f" and dtype not in (np.float32, np.float64):
         dtype = np.dtype(np.float64)
-    return rows.astype(dtype, copy=False)
+    return rows.astype(dtype, copy=not (sp.issparse(rows) or _evenly_spaced(rows)))
+
+
+def _evenly_spaced(rows: NDArray[Any]) -> bool:
+    """Whether every number lies whole items from the first, as fields of records may not."""
+    return rows.flags.aligned and not any(step % rows.itemsize for step in rows.strides)
 
 
 def _computing_dtype(rows: Any) -> np.dtype[np.floating]:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
 
-from sfumato import REFCMFS, FuzzyClustering
+from sfumato import REFCMFS, Capped, FuzzyClustering, Simplex
 from sfumato.estimators import DEFAULT_RESTARTS
 from tests.catalogue import blobs, every_dtype, start_near
 from tests.contract.estimators import every_estimator
@@ -157,3 +157,18 @@ def test_float32_is_close_to_float64(X: np.ndarray) -> None:
     )
     assert_allclose(single.cluster_centers_, double.cluster_centers_, atol=1e-2)
     assert_allclose(single.objective_, double.objective_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_starts_end_even_if_rounding_makes_rows_equal(seed: int) -> None:
+    rows = np.array([[2**53], [2**53 + 1]])  # As doubles, they are one row.
+    model = REFCMFS(2, init="random", fuzzifier=1.5, random_state=seed).fit(rows)
+    assert model.objective_ == 0
+
+
+def test_a_fitted_model_does_not_change_with_its_parameters() -> None:
+    rows = np.random.default_rng(0).normal(size=(100, 2))
+    model = FuzzyClustering(3, loss=Capped(1.0), membership=Simplex(gamma=0.5), random_state=0)
+    score = model.fit(rows).score(rows)
+    model.set_params(loss__cap=0.1, membership__gamma=9.0)
+    assert model.score(rows) == score

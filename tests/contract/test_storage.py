@@ -326,3 +326,20 @@ print(json.dumps(sizes))
 """
     sizes = measured(script)
     assert max(sizes.values()) < 400e6, sizes
+
+
+def test_sparse_rows_whose_arrays_have_gaps() -> None:
+    rows = sp.random_array((200, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    wide = np.full(2 * rows.nnz, np.nan)
+    wide[::2] = rows.data
+    gaps = sp.csr_array((wide[::2], rows.indices, rows.indptr), shape=rows.shape)
+    expected = REFCMFS(3, fuzzifier=1.5, random_state=0).fit(rows).objective_
+    assert REFCMFS(3, fuzzifier=1.5, random_state=0).fit(gaps).objective_ == expected
+
+
+def test_a_field_of_records_that_is_not_aligned() -> None:
+    records = np.zeros(60, dtype=[("flag", "i1"), ("x", "f8", (3,))])
+    records["x"] = np.random.default_rng(0).normal(size=(60, 3))
+    expected = REFCMFS(2, fuzzifier=1.5, random_state=0).fit(records["x"].copy())
+    found = REFCMFS(2, fuzzifier=1.5, random_state=0).fit(records["x"])
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.data import Data
+from sfumato.data import Data, draw
 from sfumato.problem import Hard, Problem, Squared
 from sfumato.solve.statistics import Statistics
 
@@ -100,12 +100,18 @@ class Engine(ABC):
         return np.argsort(self.distances(mean)[:, 0], kind="stable")
 
     def sampled(self, max_rows: int, rng: np.random.RandomState) -> Engine:
-        """Return an engine on a random sample of at most ``max_rows`` rows of positive weight."""
-        candidates = np.flatnonzero(self.data.weights_or_ones() > 0)
-        if len(candidates) == self.n_rows <= max_rows:
+        """Return an engine on at most ``max_rows`` rows of positive weight.
+
+        Where there are more, rows are drawn in proportion to their weights, with replacement, and
+        then count alike: a weight of 3 is drawn like 3 copies.
+        """
+        weights = self.data.weights_or_ones()
+        positive = np.flatnonzero(weights > 0)
+        if len(positive) == self.n_rows <= max_rows:
             return self
-        if len(candidates) > max_rows:
-            order = self.order()
-            candidates = order[self.data.weights_or_ones()[order] > 0]
-            candidates = np.sort(rng.choice(candidates, max_rows, replace=False))
-        return type(self)(self.data.take(candidates), self.problem, self.n_threads)
+        if len(positive) <= max_rows:
+            sample = self.data.take(positive)
+        else:
+            drawn = np.sort(draw(weights, self.order(), max_rows, rng))
+            sample = replace(self.data.take(drawn), weights=None)
+        return type(self)(sample, self.problem, self.n_threads)

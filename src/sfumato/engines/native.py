@@ -45,7 +45,7 @@ class NativeEngine(Engine):
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
         pull, weight, hold = np.empty(centers.shape), np.empty(len(centers)), np.empty(len(centers))
-        with single_threaded_blas():
+        with single_threaded_blas:
             objective = core.sweep(*self._pass(centers), pull, weight, hold)
         return Statistics(pull, weight, hold, objective)
 
@@ -124,6 +124,6 @@ def twin(part: BaseEstimator) -> Any:
 def _native_rows(data: Data) -> Any:
     single = data.dtype == np.float32
     if data.is_sparse:
-        rows = data.rows
-        return core.Rows.csr(rows.data, rows.indices, rows.indptr, data.n_features, single)
+        arrays = (data.rows.data, data.rows.indices, data.rows.indptr)
+        return core.Rows.csr(*map(np.ascontiguousarray, arrays), data.n_features, single)
     return core.Rows.dense(data.rows, data.origin, single)

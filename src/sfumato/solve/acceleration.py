@@ -26,8 +26,8 @@ class Acceleration(Protocol):
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
         """Centers to try next instead of ``plain``, or None to take the plain step."""
 
-    def forget(self) -> None:
-        """Start anew: the last proposal raised the objective, or centers have jumped."""
+    def forget(self, jumped: bool = False) -> None:
+        """Start anew: the last proposal raised the objective, or a center has jumped elsewhere."""
 
 
 class PlainSteps:
@@ -37,7 +37,7 @@ class PlainSteps:
         """None: the plain step is taken."""
         return None
 
-    def forget(self) -> None:
+    def forget(self, jumped: bool = False) -> None:
         """Nothing to forget."""
 
 
@@ -76,9 +76,11 @@ class LBFGS:
         proposal[held] = plain[held]
         return proposal
 
-    def forget(self) -> None:
-        """Drop all pairs."""
+    def forget(self, jumped: bool = False) -> None:
+        """Drop all pairs; after a jump, the point from which the next would start too."""
         self._pairs.clear()
+        if jumped:
+            self._last = None
 
     def _learn(self, centers: Floats, gradient: Floats) -> None:
         """Keep the latest pair, if the objective curves upwards along it."""

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data import draw
 from sfumato.engines.base import Engine
 
 Floats = NDArray[np.floating]
@@ -72,6 +73,9 @@ class RandomRows:
         costs: Floats | None = None
         while len(chosen) < n_clusters:
             available = weights if costs is None else weights * (costs > 0)
+            if not available.any():  # Rounding has made all other rows equal to chosen ones.
+                chosen.extend(engine.take(draw(weights, order, n_clusters - len(chosen), rng)))
+                break
             for row in engine.take(draw(available, order, n_clusters - len(chosen), rng)):
                 if not any(np.array_equal(row, other) for other in chosen):
                     chosen.append(row)
@@ -109,15 +113,3 @@ class CalledCenters:
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Whatever the function proposes."""
         return self.check(self.function(self.X, n_clusters, random_state=rng))
-
-
-def draw(
-    weights: Floats, order: NDArray[np.intp], count: int, rng: np.random.RandomState
-) -> NDArray[np.intp]:
-    """Rows drawn with replacement in proportion to their weights, which are added in that order."""
-    cumulative = np.cumsum(weights[order])
-    # Side "right" and a draw below the total never reach a row of weight zero.
-    targets = rng.uniform(size=count) * cumulative[-1]
-    index = np.searchsorted(cumulative, targets, side="right")
-    last = int(np.searchsorted(cumulative, cumulative[-1], side="left"))
-    return order[np.minimum(index, last)]

@@ -111,7 +111,7 @@ def _next_step(
 ) -> Step:
     """Proposed step, with the plain one to fall back on; after a repair, the plain one."""
     if repairs:
-        acceleration.forget()
+        acceleration.forget(jumped=True)
         return Step(plain)
     proposal = acceleration.propose(centers, statistics, plain)
     return Step(plain) if proposal is None else Step(proposal, plain)
