@@ -391,6 +391,11 @@ class FuzzyClustering(BaseFuzzyClustering):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where ``X`` had names.
 
+    Notes
+    -----
+    Memberships of new rows come from ``predict_membership``; the presets also call it
+    ``membership``, which here is the name of a parameter.
+
     Examples
     --------
     >>> import numpy as np

@@ -45,7 +45,7 @@ class NativeEngine(Engine):
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
         pull, weight, hold = np.empty(centers.shape), np.empty(len(centers)), np.empty(len(centers))
-        with single_threaded_blas:
+        with single_threaded_blas():
             objective = core.sweep(*self._pass(centers), pull, weight, hold)
         return Statistics(pull, weight, hold, objective)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import joblib
@@ -29,30 +29,11 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-class SingleThreadedBlas:
+def single_threaded_blas() -> AbstractContextManager[Any]:
     """Context in which a matrix product stays on the thread that calls it.
 
     A pass has its own threads, and products cut by another thread count could differ in rounding.
-    The setting belongs to the process: of several fits in different threads, the first to enter
-    sets it, and the last to leave restores it.
+    The setting belongs to the process, so fits in several Python threads at once share it.
     """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _blas().limit(limits=1)  # Takes effect when it is made.
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-
-
-single_threaded_blas = SingleThreadedBlas()
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limit
