@@ -36,8 +36,21 @@ $(SANITIZED): tests/native/sanitize.cpp $(wildcard native/*.hpp)
 	  -fsanitize=address,undefined -fno-sanitize-recover=all \
 	  -Wall -Wextra -Wpedantic -Werror -Wno-psabi -Inative $< -o $@
 
-bench: $(VENV)/built
-	$(BIN)/python -m benchmarks
+# A layer over the environment, with the libraries to compare with. One of them, fuzzy-c-means, asks
+# for numpy < 2 though it works with numpy 2: it comes without its requirements, and tests never see it.
+BENCH := $(VENV)/bench
+SITE := import site; print(site.getsitepackages()[0])
+
+bench: $(BENCH)/built
+	$(BENCH)/bin/python -m benchmarks
+
+$(BENCH)/built: $(VENV)/built
+	$(BIN)/python -m venv $(BENCH)
+	echo "import site; site.addsitedir('$$($(BIN)/python -c '$(SITE)')')" \
+	  > "$$($(BENCH)/bin/python -c '$(SITE)')/below.pth"
+	$(BENCH)/bin/python -m pip install --quiet "sfumato[bench]"
+	$(BENCH)/bin/python -m pip install --quiet --no-deps "fuzzy-c-means>=2.3,<3"
+	touch $@
 
 # The environment, and in it the package with its compiled core; made anew when a native file changes.
 $(VENV)/built: $(NATIVE)

@@ -63,7 +63,7 @@ DenseRows<T> dense_rows(const Anything& array, const ConstDoubles& origin) {
   rows.n_features = static_cast<ptrdiff_t>(array.shape(1));
   rows.row_stride = array.stride(0);
   rows.column_stride = array.stride(1);
-  rows.origin.assign(origin.data(), origin.data() + origin.size());
+  rows.set_origin(origin.data());
   rows.load = with_element_type(array, [](auto* null) -> typename DenseRows<T>::Load {
     return &load_dense<T, std::remove_pointer_t<decltype(null)>>;
   });
@@ -100,37 +100,12 @@ bool interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
-// BLAS of SciPy, which publishes it for Cython as capsules named by their signature. A signature
-// that is not the expected one (64-bit integers) leaves a null pointer, and loops are used.
-template <class T>
-Gemm<T> borrowed_gemm(const nb::dict& functions, const char* name) {
-  const nb::object capsule = functions[name];
-  const char* signature = PyCapsule_GetName(capsule.ptr());
-  if (signature == nullptr ||
-      std::string(signature).find("int *, int *, int *") == std::string::npos) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  return reinterpret_cast<Gemm<T>>(PyCapsule_GetPointer(capsule.ptr(), signature));
-}
-
-Blas& borrowed_blas() {
-  static Blas blas;
-  return blas;
-}
-
-void borrow_blas(const nb::dict& functions) {
-  borrowed_blas() = {borrowed_gemm<double>(functions, "dgemm"),
-                     borrowed_gemm<float>(functions, "sgemm")};
-}
-
 Pass pass_of(const ConstDoubles& centers, const std::optional<ConstDoubles>& weights,
              int n_threads) {
   return {weights ? weights->data() : nullptr,
           {centers.data(), static_cast<int>(centers.shape(0))},
           n_threads,
-          &interrupted,
-          borrowed_blas()};
+          &interrupted};
 }
 
 // Runs a pass without the GIL; an interrupt has already set Python's error.
@@ -256,8 +231,6 @@ NB_MODULE(SFUMATO_MODULE, m) {
           "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_features"_a,
           "single"_a);
 
-  m.def("borrow_blas", &borrow_blas, "functions"_a,
-        "Use the matrix products among SciPy's capsules.");
   m.def(
       "max_threads", [] { return omp_get_max_threads(); },
       "Threads that OpenMP would use for the next pass.");

@@ -1,59 +1,81 @@
-// Squared distances of a tile of dense rows to all centers, by differences.
+// Squared distances of tiles of dense rows to all centers, by differences.
 //
 // Differences, not |x|^2 - 2xb + |b|^2: the expanded form loses its digits just where a row is
 // close to a center and the weight 1/h is largest. Lanes run over rows, so every pair of row and
 // center goes through the same operations in the same order, and equal centers tie exactly.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
+#include "buffer.hpp"
 #include "lanes.hpp"
 
 namespace sfumato {
 
-// `Centers` centers at a time, so that a loaded row serves several and sums stay in registers.
-template <int Centers, class T>
-inline void distance_group(const T* panel, const T* centers, ptrdiff_t n_features, T* sq_dist) {
+constexpr int kCenterGroup = 6;
+
+// Rounded to T, and group by group, feature by feature within a group: in the order of use.
+template <class T>
+Buffer<T> pack_centers(const double* centers, int n_clusters, ptrdiff_t n_features) {
+  Buffer<T> packed(n_clusters * n_features);
+  for_each_group<kCenterGroup>(n_clusters, [&](ptrdiff_t k, auto group) {
+    T* to = packed.data() + k * n_features;
+    for (ptrdiff_t j = 0; j < n_features; ++j) {
+      for (int g = 0; g < group; ++g) *to++ = static_cast<T>(centers[(k + g) * n_features + j]);
+    }
+  });
+  return packed;
+}
+
+// Features begin..end of one group of centers, so that a loaded row serves several and sums stay in
+// registers. From the second stretch of features on, sums go on where the last one ended.
+template <int Group, class T>
+inline void distance_group(const T* panel, const T* centers, ptrdiff_t begin, ptrdiff_t end,
+                           T* sq_dist) {
   using L = Lanes<T>;
-  typename L::Vector low[Centers] = {}, high[Centers] = {};
-  for (ptrdiff_t j = 0; j < n_features; ++j) {
+  typename L::Vector low[Group] = {}, high[Group] = {};
+  if (begin > 0) {
+#pragma GCC unroll 8
+    for (int k = 0; k < Group; ++k) {
+      low[k] = L::load(sq_dist + k * kTileRows<T>);
+      high[k] = L::load(sq_dist + k * kTileRows<T> + L::width);
+    }
+  }
+  for (ptrdiff_t j = begin; j < end; ++j) {
     const auto x_low = L::load(panel + j * kTileRows<T>);
     const auto x_high = L::load(panel + j * kTileRows<T> + L::width);
-    for (int k = 0; k < Centers; ++k) {
-      const T b = centers[k * n_features + j];
+#pragma GCC unroll 8
+    for (int k = 0; k < Group; ++k) {
+      const T b = centers[j * Group + k];
       const auto d_low = x_low - b, d_high = x_high - b;
       low[k] += d_low * d_low;
       high[k] += d_high * d_high;
     }
   }
 #pragma GCC unroll 8
-  for (int k = 0; k < Centers; ++k) {
+  for (int k = 0; k < Group; ++k) {
     L::store(low[k], sq_dist + k * kTileRows<T>);
     L::store(high[k], sq_dist + k * kTileRows<T> + L::width);
   }
 }
 
-// panel: the tile's rows, feature by feature; sq_dist: one entry per row of the tile, center by
-// center.
+// panels: tiles of rows, feature by feature; sq_dist: one entry per row of a tile, center by
+// center, tile by tile. Rows with many features go by stretches of them, short enough that a
+// stretch of the tiles and of a group of centers stays in the first-level cache.
 template <class T>
-void tile_distances(const T* panel, const T* centers, int n_clusters, ptrdiff_t n_features,
-                    T* sq_dist) {
-  constexpr int group = 4;
-  int k = 0;
-  for (; k + group <= n_clusters; k += group) {
-    distance_group<group>(panel, centers + k * n_features, n_features, sq_dist + k * kTileRows<T>);
-  }
-  const T* rest = centers + k * n_features;
-  T* out = sq_dist + k * kTileRows<T>;
-  switch (n_clusters - k) {
-    case 3:
-      return distance_group<3>(panel, rest, n_features, out);
-    case 2:
-      return distance_group<2>(panel, rest, n_features, out);
-    case 1:
-      return distance_group<1>(panel, rest, n_features, out);
-    default:
-      return;
+void batch_distances(const T* panels, ptrdiff_t panel_size, int n_tiles, const T* packed_centers,
+                     int n_clusters, ptrdiff_t n_features, T* sq_dist) {
+  constexpr ptrdiff_t stretch = 512 / sizeof(T);
+  for (ptrdiff_t begin = 0; begin < n_features; begin += stretch) {
+    const ptrdiff_t end = std::min(begin + stretch, n_features);
+    for_each_group<kCenterGroup>(n_clusters, [&](ptrdiff_t k, auto group) {
+      for (int tile = 0; tile < n_tiles; ++tile) {
+        distance_group<group>(panels + tile * panel_size, packed_centers + k * n_features, begin,
+                              end, sq_dist + (tile * n_clusters + k) * kTileRows<T>);
+      }
+    });
   }
 }
 

@@ -2,6 +2,7 @@
 // that is being compiled. Rows are handled in tiles of two vectors.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -21,15 +22,51 @@ struct Lanes {
   typedef T Vector __attribute__((vector_size(kVectorBytes)));
   typedef Index IndexVector __attribute__((vector_size(kVectorBytes)));
 
-  static Vector load(const T* from) {
-    Vector vector;
-    std::memcpy(&vector, from, sizeof vector);
+  // The same vectors anywhere in memory, among numbers of any type: memcpy, but in one instruction.
+  typedef T Stored __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  typedef Index StoredIndex
+      __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+
+  static Vector load(const T* from) { return *reinterpret_cast<const Stored*>(from); }
+  static IndexVector load_bits(const T* from) {
+    return *reinterpret_cast<const StoredIndex*>(from);
+  }
+  static void store(Vector vector, T* to) { *reinterpret_cast<Stored*>(to) = vector; }
+  static void store(IndexVector vector, Index* to) { *reinterpret_cast<StoredIndex*>(to) = vector; }
+
+  // sums[i] += vector[i] for all lanes.
+  static void add_to(double* sums, Vector vector) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      store(load(sums) + vector, sums);
+    } else {
+      using Half = Lanes<double>;
+      typedef T Few __attribute__((vector_size(kVectorBytes / 2)));
+      Few low, high;
+      std::memcpy(&low, &vector, sizeof low);
+      std::memcpy(&high, reinterpret_cast<const char*>(&vector) + sizeof low, sizeof high);
+      const auto wide_low = __builtin_convertvector(low, typename Half::Vector);
+      const auto wide_high = __builtin_convertvector(high, typename Half::Vector);
+      Half::store(Half::load(sums) + wide_low, sums);
+      Half::store(Half::load(sums + Half::width) + wide_high, sums + Half::width);
+    }
+  }
+
+  static bool all(IndexVector mask) {
+    bool every = true;
+    for (int i = 0; i < width; ++i) every &= mask[i] != 0;
+    return every;
+  }
+
+  static Vector sqrt(Vector vector) {
+    for (int i = 0; i < width; ++i) vector[i] = std::sqrt(vector[i]);
     return vector;
   }
-  template <class V, class U>
-  static void store(const V& vector, U* to) {
-    static_assert(sizeof(U) == sizeof(T));
-    std::memcpy(to, &vector, sizeof vector);
+
+  static T sum(Vector v) {
+    if constexpr (width == 8) v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    if constexpr (width == 8) v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
+    if constexpr (width == 4) v += __builtin_shufflevector(v, v, 2, 3, 0, 1);
+    return v[0] + v[1];
   }
 
   // a0 b0 a1 b1 ..., from the lower and from the upper halves.
@@ -61,6 +98,31 @@ struct Lanes {
     for (int i = 0; i < width; ++i) store(rows[i], to + i * to_stride);
   }
 };
+
+// Calls body(k, size) for groups of at most `Largest` of n; sizes are known to the compiler.
+template <int Largest, class Body>
+inline void for_each_group(std::ptrdiff_t n, Body&& body) {
+  std::ptrdiff_t k = 0;
+  for (; k + Largest <= n; k += Largest) body(k, std::integral_constant<int, Largest>());
+  if constexpr (Largest > 1) {
+    for_each_group<Largest - 1>(n - k,
+                                [&](std::ptrdiff_t rest, auto size) { body(k + rest, size); });
+  }
+}
+
+// Sum of n numbers in double, in eight partial sums so that it runs in lanes.
+template <class T>
+double lane_sum(const T* values, int n) {
+  constexpr int lanes = 8;
+  double partial[lanes] = {}, total = 0;
+  int i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (int l = 0; l < lanes; ++l) partial[l] += double(values[i + l]);
+  }
+  for (; i < n; ++i) total += double(values[i]);
+  for (int l = 0; l < lanes; ++l) total += partial[l];
+  return total;
+}
 
 template <class T>
 constexpr int kTileRows = 2 * Lanes<T>::width;

@@ -9,27 +9,29 @@
 #include <cmath>
 #include <vector>
 
+#include "buffer.hpp"
 #include "power.hpp"
 
 namespace sfumato {
 
 // Ranks x rows, all arrays over rows contiguous.
 struct Terms {
-  Terms(int ranks, int capacity)
+  Terms(int ranks, int capacity, bool memberships_wanted)
       : capacity(capacity),
+        memberships_wanted(memberships_wanted),
         loss(static_cast<size_t>(ranks) * capacity),
         membership(loss.size()),
         phi(loss.size()),
         pull(loss.size()),
         objective(capacity),
-        scratch(capacity),
         inverse(capacity) {}
 
   int capacity;
-  std::vector<double> loss, membership, phi, pull, objective;
-  std::vector<double> scratch, inverse;  // Used by rules while they solve.
+  bool memberships_wanted;  // Otherwise rules may leave anything there.
+  Buffer<double> loss, membership, phi, pull, objective;
+  Buffer<double> inverse;  // Used by rules while they solve.
 
-  double* at(std::vector<double>& values, int rank) const {
+  double* at(Buffer<double>& values, int rank) const {
     return values.data() + static_cast<size_t>(rank) * capacity;
   }
 };
@@ -61,35 +63,31 @@ struct Power {
     const PowerOf to_share(1 / (fuzzifier - 1)), to_fuzzifier(fuzzifier);
     const double* __restrict smallest = terms.loss.data();
     double* __restrict total = terms.objective.data();
-    double* __restrict scratch = terms.scratch.data();
     double* __restrict inverse = terms.inverse.data();
-    std::fill_n(total, n_rows, 0.0);
-    for (int rank = 0; rank < ranks; ++rank) {
+    std::fill_n(terms.phi.data(), n_rows, 1.0);  // The nearest has ratio and share 1.
+    std::fill_n(terms.membership.data(), n_rows, 1.0);
+    std::fill_n(total, n_rows, 1.0);
+    for (int rank = 1; rank < ranks; ++rank) {
       const double* __restrict loss = terms.at(terms.loss, rank);
       double* __restrict ratio = terms.at(terms.phi, rank);
       double* __restrict share = terms.at(terms.membership, rank);
       for (int i = 0; i < n_rows; ++i) {
         const double quotient = smallest[i] / loss[i];
-        ratio[i] = scratch[i] = loss[i] == 0 ? 1.0 : quotient;  // On the center: 0 / 0.
+        ratio[i] = loss[i] == 0 ? 1.0 : quotient;  // On the center: 0 / 0.
       }
-      to_share.apply(scratch, n_rows, share);
+      to_share.apply(ratio, n_rows, share);
       for (int i = 0; i < n_rows; ++i) total[i] += share[i];
     }
-    std::copy_n(total, n_rows, scratch);
-    to_fuzzifier.apply(scratch, n_rows, inverse);
-    for (int i = 0; i < n_rows; ++i) {
-      inverse[i] = 1 / inverse[i];
-      scratch[i] = 1 / total[i];
-      total[i] *= smallest[i] * inverse[i];
-    }
+    to_fuzzifier.apply(total, n_rows, inverse);
+    for (int i = 0; i < n_rows; ++i) inverse[i] = 1 / inverse[i];
     for (int rank = 0; rank < ranks; ++rank) {
       double* __restrict phi = terms.at(terms.phi, rank);
       double* __restrict membership = terms.at(terms.membership, rank);
-      for (int i = 0; i < n_rows; ++i) {
-        phi[i] *= membership[i] * inverse[i];
-        membership[i] *= scratch[i];
-      }
+      for (int i = 0; i < n_rows; ++i) phi[i] *= membership[i] * inverse[i];
+      if (!terms.memberships_wanted) continue;
+      for (int i = 0; i < n_rows; ++i) membership[i] /= total[i];
     }
+    for (int i = 0; i < n_rows; ++i) total[i] *= smallest[i] * inverse[i];
   }
 };
 

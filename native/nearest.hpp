@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "buffer.hpp"
 #include "lanes.hpp"
 
 namespace sfumato {
@@ -27,9 +29,9 @@ struct Nearest {
 
   int ranks, capacity;
   bool sorted;
-  std::vector<T> sq_dist;
-  std::vector<Index> index;
-  std::vector<std::pair<T, Index>> candidates;  // Scratch of select_by_partition.
+  Buffer<T> sq_dist;
+  Buffer<Index> index;
+  std::vector<std::pair<T, Index>> candidates;  // Scratch of select_sorted.
 
   T* sq_dist_at(int rank) { return sq_dist.data() + static_cast<size_t>(rank) * capacity; }
   Index* index_at(int rank) { return index.data() + static_cast<size_t>(rank) * capacity; }
@@ -69,22 +71,100 @@ void select_in_lanes(const T* sq_dist, int n_clusters, int first, Nearest<T>& ou
   }
 }
 
-// Row by row, for many ranks. Pairs compare by distance, then by index.
+// Row by row and in order, for rules that need it. Pairs compare by distance, then by index.
 template <class T>
-void select_by_partition(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
+void select_sorted(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
   auto& pairs = out.candidates;
   const auto begin = pairs.begin(), middle = begin + out.ranks, end = begin + n_clusters;
   for (int i = 0; i < kTileRows<T>; ++i) {
     for (int k = 0; k < n_clusters; ++k) pairs[k] = {sq_dist[k * kTileRows<T> + i], k};
     if (middle != end) std::nth_element(begin, middle - 1, end);
-    if (out.sorted) {
-      std::sort(begin, middle);
-    } else {
-      std::iter_swap(begin, std::min_element(begin, middle));
-    }
+    std::sort(begin, middle);
     for (int r = 0; r < out.ranks; ++r) {
       out.sq_dist_at(r)[first + i] = pairs[r].first;
       out.index_at(r)[first + i] = pairs[r].second;
+    }
+  }
+}
+
+// Squared distances are not negative, so their bits, read as integers, are in the same order: the
+// distance that parts the nearest `ranks` centers from the others is found by halving an interval
+// of integers, for all lanes at once. Most rows are done when it lies between two distances; if
+// the last of the nearest is tied, the interval shrinks to its one value.
+template <class T>
+typename Lanes<T>::IndexVector find_threshold(const T* sq_dist, int n_clusters, int ranks) {
+  using L = Lanes<T>;
+  using Bits = typename L::IndexVector;
+  const auto at = [&](int k) { return L::load_bits(sq_dist + k * kTileRows<T>); };
+  Bits low = at(0), high = low;
+  for (int k = 1; k < n_clusters; ++k) {
+    const Bits bits = at(k);
+    low = bits < low ? bits : low;
+    high = bits > high ? bits : high;
+  }
+  Bits done = {};
+  while (true) {
+    const Bits middle = low + (high - low) / 2;
+    Bits count = {};
+    for (int k = 0; k < n_clusters; ++k) count -= at(k) <= middle;
+    done |= (count == ranks) | (low == high);
+    high = (count >= ranks) & ~done ? middle : high;
+    low = (count < ranks) & ~done ? middle + 1 : low;
+    // A lane that is done keeps its interval, and so its middle.
+    if (L::all(done)) return middle;
+  }
+}
+
+// For many ranks: first the threshold, then all centers below it by ascending index, and of those
+// at it the first ones. Only the nearest is moved to its place.
+template <class T>
+void select_by_threshold(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
+  using L = Lanes<T>;
+  for (int from = 0; from < kTileRows<T>; from += L::width) {
+    const auto threshold = find_threshold(sq_dist + from, n_clusters, out.ranks);
+    for (int lane = 0; lane < L::width; ++lane) {
+      const int i = from + lane;
+      T limit;
+      const typename L::Index bits = threshold[lane];
+      std::memcpy(&limit, &bits, sizeof limit);
+      int below = 0, rank = 0, nearest = 0;
+      for (int k = 0; k < n_clusters; ++k) below += sq_dist[k * kTileRows<T> + i] < limit;
+      int at_limit = out.ranks - below;
+      T smallest = std::numeric_limits<T>::infinity();
+      for (int k = 0; k < n_clusters && rank < out.ranks; ++k) {
+        const T value = sq_dist[k * kTileRows<T> + i];
+        const bool tied = value == limit && at_limit > 0;
+        at_limit -= tied;
+        out.sq_dist_at(rank)[first + i] = value;
+        out.index_at(rank)[first + i] = k;
+        if (value < smallest) smallest = value, nearest = rank;
+        rank += value < limit || tied;
+      }
+      std::swap(out.sq_dist_at(0)[first + i], out.sq_dist_at(nearest)[first + i]);
+      std::swap(out.index_at(0)[first + i], out.index_at(nearest)[first + i]);
+    }
+  }
+}
+
+// All centers; only the nearest is moved to its place.
+template <class T>
+void select_all(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
+  using L = Lanes<T>;
+  for (int i = 0; i < kTileRows<T>; i += L::width) {
+    auto best = L::load(sq_dist + i);
+    typename L::IndexVector who = {};
+    for (int k = 0; k < n_clusters; ++k) {
+      const auto value = L::load(sq_dist + k * kTileRows<T> + i);
+      const typename L::IndexVector index = typename L::IndexVector{} + k;
+      L::store(value, out.sq_dist_at(k) + first + i);
+      L::store(index, out.index_at(k) + first + i);
+      who = value < best ? index : who;
+      best = value < best ? value : best;
+    }
+    for (int lane = 0; lane < L::width; ++lane) {
+      const int at = first + i + lane, nearest = static_cast<int>(who[lane]);
+      std::swap(out.sq_dist_at(0)[at], out.sq_dist_at(nearest)[at]);
+      std::swap(out.index_at(0)[at], out.index_at(nearest)[at]);
     }
   }
 }
@@ -106,7 +186,9 @@ void select_nearest(const T* sq_dist, int n_clusters, int first, Nearest<T>& out
     case 6:
       return select_in_lanes<6>(sq_dist, n_clusters, first, out);
     default:
-      return select_by_partition(sq_dist, n_clusters, first, out);
+      if (out.sorted) return select_sorted(sq_dist, n_clusters, first, out);
+      if (out.ranks == n_clusters) return select_all(sq_dist, n_clusters, first, out);
+      return select_by_threshold(sq_dist, n_clusters, first, out);
   }
 }
 

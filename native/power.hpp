@@ -10,7 +10,22 @@
 #include <cstring>
 #include <limits>
 
+#include "lanes.hpp"
+
 namespace sfumato {
+
+// c[0] + c[1] x + c[2] x^2 + ..., even and odd powers apart, so that neither waits for the other.
+template <int N>
+inline double polynomial(const double (&c)[N], double x) {
+  const double square = x * x;
+  double last = c[N - 1], before = c[N - 2];
+#pragma GCC unroll 16
+  for (int i = N - 3; i >= 0; i -= 2) {
+    last = last * square + c[i];
+    if (i > 0) before = before * square + c[i - 1];
+  }
+  return N % 2 ? last + before * x : before + last * x;
+}
 
 // log2 of a positive normal number, to about 1 unit in the last place of max(1, |result|).
 inline double fast_log2(double x) {
@@ -28,18 +43,10 @@ inline double fast_log2(double x) {
   const double whole = shifted - (4503599627370496.0 + 1023.0);
   // log(m) = 2 atanh(f), f = (m - 1) / (m + 1), |f| <= 0.1716.
   const double f = (mantissa - 1) / (mantissa + 1), s = f * f;
-  double series = 1.0 / 21;
-  series = series * s + 1.0 / 19;
-  series = series * s + 1.0 / 17;
-  series = series * s + 1.0 / 15;
-  series = series * s + 1.0 / 13;
-  series = series * s + 1.0 / 11;
-  series = series * s + 1.0 / 9;
-  series = series * s + 1.0 / 7;
-  series = series * s + 1.0 / 5;
-  series = series * s + 1.0 / 3;
+  constexpr double atanh_series[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                                     1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
   constexpr double two_over_ln2 = 2.8853900817779268;
-  return whole + two_over_ln2 * (f + f * s * series);
+  return whole + two_over_ln2 * f * polynomial(atanh_series, s);
 }
 
 // 2^y for y in -1022..1023; below and above it stays at the ends.
@@ -49,20 +56,21 @@ inline double fast_exp2(double y) {
   constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer.
   const double shifted = y + shift;
   const double f = (y - (shifted - shift)) * 0.6931471805599453;  // |f| <= 0.347
-  double series = 1.0 / 6227020800;
-  series = series * f + 1.0 / 479001600;
-  series = series * f + 1.0 / 39916800;
-  series = series * f + 1.0 / 3628800;
-  series = series * f + 1.0 / 362880;
-  series = series * f + 1.0 / 40320;
-  series = series * f + 1.0 / 5040;
-  series = series * f + 1.0 / 720;
-  series = series * f + 1.0 / 120;
-  series = series * f + 1.0 / 24;
-  series = series * f + 1.0 / 6;
-  series = series * f + 0.5;
-  series = series * f + 1.0;
-  series = series * f + 1.0;
+  constexpr double exp_series[] = {1.0,
+                                   1.0,
+                                   1.0 / 2,
+                                   1.0 / 6,
+                                   1.0 / 24,
+                                   1.0 / 120,
+                                   1.0 / 720,
+                                   1.0 / 5040,
+                                   1.0 / 40320,
+                                   1.0 / 362880,
+                                   1.0 / 3628800,
+                                   1.0 / 39916800,
+                                   1.0 / 479001600,
+                                   1.0 / 6227020800};
+  const double series = polynomial(exp_series, f);
   std::uint64_t bits, exponent;
   std::memcpy(&bits, &series, sizeof bits);
   std::memcpy(&exponent, &shifted, sizeof exponent);
@@ -74,6 +82,8 @@ inline double fast_exp2(double y) {
 
 class PowerOf {
  public:
+  static constexpr int kRun = 16;
+
   explicit PowerOf(double exponent) : exponent_(exponent) {
     const double doubled = std::round(2 * exponent);
     // 1 / (1.1 - 1) is not exactly 10; so small a deviation changes no result by more than
@@ -83,8 +93,8 @@ class PowerOf {
     }
   }
 
-  // out = x^exponent for n numbers x >= 0; x is used up.
-  void apply(double* __restrict x, int n, double* __restrict out) const {
+  // out = x^exponent for n numbers x >= 0. Both arrays have room up to the next multiple of kRun.
+  void apply(const double* __restrict x, int n, double* __restrict out) const {
     if (halves_ == 0) {
       for (int i = 0; i < n; ++i) {
         const double positive = x[i] > kSmallest ? x[i] : kSmallest;
@@ -93,20 +103,33 @@ class PowerOf {
       }
       return;
     }
-    if (halves_ % 2) {
-      for (int i = 0; i < n; ++i) out[i] = std::sqrt(x[i]);
-    } else {
-      for (int i = 0; i < n; ++i) out[i] = 1.0;
-    }
-    for (int bits = halves_ / 2; bits > 0; bits /= 2) {
-      if (bits % 2) {
-        for (int i = 0; i < n; ++i) out[i] *= x[i];
-      }
-      for (int i = 0; i < n; ++i) x[i] *= x[i];
-    }
+    for (int i = 0; i < n; i += kRun) multiply(x + i, out + i);
   }
 
  private:
+  using L = Lanes<double>;
+  static constexpr int kVectors = kRun / L::width;
+
+  // By squaring, a run at a time, so that squares and products stay in registers.
+  void multiply(const double* x, double* out) const {
+    L::Vector square[kVectors], product[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      square[v] = L::load(x + v * L::width);
+      product[v] = halves_ % 2 ? L::sqrt(square[v]) : L::Vector{} + 1.0;
+    }
+    for (int bits = halves_ / 2; bits > 0; bits /= 2) {
+      if (bits % 2) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) product[v] *= square[v];
+      }
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) square[v] *= square[v];
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) L::store(product[v], out + v * L::width);
+  }
+
   static constexpr double kSmallest = std::numeric_limits<double>::min();
 
   double exponent_;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "blas.hpp"
+#include "buffer.hpp"
 #include "distance.hpp"
 #include "lanes.hpp"
 #include "strips.hpp"
@@ -27,31 +27,45 @@ template <class T>
 struct DenseRows {
   static constexpr bool dense = true;
   using Scalar = T;
-  using Load = void (*)(const DenseRows&, ptrdiff_t begin, int n_rows, T* out);
+  using Load = void (*)(const DenseRows&, ptrdiff_t begin, int n_rows, T* out, ptrdiff_t stride);
   class Block;
 
   // Strides in elements of the source.
   const void* data;
   ptrdiff_t n_rows, n_features, row_stride, column_stride;
   Load load;
-  std::vector<T> origin;
+  std::vector<T> origin;  // Repeated, see load_dense().
+  ptrdiff_t origin_repeats = 1;
 
   ptrdiff_t stored() const { return n_rows * n_features; }
 
-  std::vector<T> prepare(const CentersView& centers) const {
-    return {centers.values, centers.values + centers.n_clusters * n_features};
+  void set_origin(const double* values) {
+    constexpr ptrdiff_t run = 128;
+    origin_repeats = std::max<ptrdiff_t>(1, run / std::max<ptrdiff_t>(1, n_features));
+    for (ptrdiff_t i = 0; i < origin_repeats; ++i) {
+      origin.insert(origin.end(), values, values + n_features);
+    }
+  }
+
+  Buffer<T> prepare(const CentersView& centers) const {
+    return pack_centers<T>(centers.values, centers.n_clusters, n_features);
   }
 };
 
+// Rows that follow each other without gaps are one long run, and the origin is repeated to match: a
+// loop over few features would mostly begin and end.
 template <class T, class Source>
-void load_dense(const DenseRows<T>& rows, ptrdiff_t begin, int n_rows, T* out) {
+void load_dense(const DenseRows<T>& rows, ptrdiff_t begin, int n_rows, T* out, ptrdiff_t stride) {
   const ptrdiff_t d = rows.n_features, step = rows.column_stride;
+  const bool gapless = step == 1 && rows.row_stride == d && stride == d;
+  const ptrdiff_t together = gapless ? rows.origin_repeats : 1;
   const T* origin = rows.origin.data();
-  for (int i = 0; i < n_rows; ++i) {
+  for (ptrdiff_t i = 0; i < n_rows; i += together) {
     const Source* row = static_cast<const Source*>(rows.data) + (begin + i) * rows.row_stride;
-    T* to = out + i * d;
+    const ptrdiff_t run = std::min(together, n_rows - i) * d;
+    T* to = out + i * stride;
     if (step == 1) {
-      for (ptrdiff_t j = 0; j < d; ++j) to[j] = static_cast<T>(row[j]) - origin[j];
+      for (ptrdiff_t j = 0; j < run; ++j) to[j] = static_cast<T>(row[j]) - origin[j];
     } else {
       for (ptrdiff_t j = 0; j < d; ++j) to[j] = static_cast<T>(row[j * step]) - origin[j];
     }
@@ -61,69 +75,144 @@ void load_dense(const DenseRows<T>& rows, ptrdiff_t begin, int n_rows, T* out) {
 template <class T>
 class DenseRows<T>::Block {
  public:
-  using Centers = std::vector<T>;
+  using Centers = Buffer<T>;
 
-  Block(const DenseRows& rows, int capacity)
+  Block(const DenseRows& rows, int, int capacity, bool adds_rows)
       : rows_(rows),
         capacity_(capacity),
-        values_(static_cast<size_t>(capacity) * rows.n_features),
-        panels_(values_.size()) {}
+        stride_(rows.n_features < kLine ? rows.n_features : rows.n_features + kLine),
+        panel_size_((rows.n_features + L::width - 1) / L::width * L::width * kTileRows<T> + kLine),
+        gulp_(rows_at_once(stride_, capacity)),
+        keeps_rows_(adds_rows),
+        values_(static_cast<size_t>(adds_rows ? capacity : gulp_) * stride_ + L::width),
+        panels_(capacity / kTileRows<T> * panel_size_) {}
 
   void load(ptrdiff_t begin, int n_rows) {
     n_rows_ = n_rows;
-    rows_.load(rows_, begin, n_rows, values_.data());
-    for (int first = 0; first < n_rows; first += kTileRows<T>) make_panel(first);
-  }
-
-  // One entry per row of the tile that begins at `first`, center by center; rows behind the last
-  // of the block hold anything.
-  void tile_distances(const Centers& centers, int n_clusters, int first, T* out) const {
-    sfumato::tile_distances(panels_.data() + first * rows_.n_features, centers.data(), n_clusters,
-                            rows_.n_features, out);
-  }
-
-  // Sums over the features, center by center, += weights (n_clusters x capacity) * rows.
-  void add_product(Gemm<T> gemm, const std::vector<T>& weights, int n_clusters, double* sums) {
-    const int d = static_cast<int>(rows_.n_features);
-    if constexpr (sizeof(T) == sizeof(double)) {
-      weighted_sums(gemm, weights.data(), capacity_, values_.data(), n_rows_, n_clusters, d, T(1),
-                    sums);
-    } else {  // A block is few rows: sum it in T, and only the blocks in double.
-      product_.resize(static_cast<size_t>(n_clusters) * d);
-      weighted_sums(gemm, weights.data(), capacity_, values_.data(), n_rows_, n_clusters, d, T(0),
-                    product_.data());
-      for (size_t e = 0; e < product_.size(); ++e) sums[e] += double(product_[e]);
+    for (int first = 0; first < n_rows; first += gulp_) {
+      const int count = std::min(gulp_, n_rows - first);
+      const int at = keeps_rows_ ? first : 0;
+      rows_.load(rows_, begin + first, count, values_.data() + at * stride_, stride_);
+      for (int i = 0; i < count; i += kTileRows<T>) make_panel(at + i, first + i);
     }
   }
 
-  // sums += weight * row, for sums over the features of one center.
-  void add(int row, double weight, double* sums) const {
-    const T* x = values_.data() + row * rows_.n_features;
-    for (ptrdiff_t j = 0; j < rows_.n_features; ++j) sums[j] += weight * double(x[j]);
+  // Tiles whose distances are found together.
+  int batch() const { return kBatch; }
+
+  // One entry per row of a tile, center by center, tile by tile from the one that begins at
+  // `first`; rows behind the last of the block hold anything.
+  void distances(const Centers& centers, int n_clusters, int first, int n_tiles, T* out) const {
+    const T* panels = panels_.data() + first / kTileRows<T> * panel_size_;
+    batch_distances(panels, panel_size_, n_tiles, centers.data(), n_clusters, rows_.n_features,
+                    out);
+  }
+
+  // sums[j] += sum over entries e of weights[e] * rows[e][j], for the features begin..end. A few
+  // rows at a time are added in T.
+  void add_rows(const int* rows, const T* weights, int n_entries, ptrdiff_t begin, ptrdiff_t end,
+                double* sums) const {
+    int e = 0;
+    for (; e + 8 <= n_entries; e += 8) add_together<8>(rows + e, weights + e, begin, end, sums);
+    for (; e + 4 <= n_entries; e += 4) add_together<4>(rows + e, weights + e, begin, end, sums);
+    for (; e < n_entries; ++e) add_together<1>(rows + e, weights + e, begin, end, sums);
+  }
+
+  // sums (n_clusters x n_features) += weights (n_clusters x capacity) * rows, as dot products with
+  // the features; weights behind the last row are zero.
+  void add_dots(const Buffer<T>& weights, int n_clusters, ptrdiff_t begin, ptrdiff_t end,
+                double* sums) const {
+    const ptrdiff_t d = rows_.n_features;
+    for_each_group<4>(n_clusters, [&](ptrdiff_t k, auto group) {
+      for_each_group<3>(end - begin, [&](ptrdiff_t f, auto features) {
+        const ptrdiff_t j = begin + f;
+        dot_group<group, features>(weights.data() + k * capacity_,
+                                   panels_.data() + j * kTileRows<T>, d, sums + k * d + j);
+      });
+    });
   }
 
  private:
-  void make_panel(int first) {
-    using L = Lanes<T>;
-    const ptrdiff_t d = rows_.n_features;
-    const T* rows = values_.data() + first * d;
-    T* panel = panels_.data() + first * d;
-    ptrdiff_t j = 0;
-    for (; j + L::width <= d; j += L::width) {
-      for (int i = 0; i < kTileRows<T>; i += L::width) {
-        L::transpose(rows + i * d + j, d, panel + j * kTileRows<T> + i, kTileRows<T>);
+  using L = Lanes<T>;
+  static constexpr int kBatch = 4;
+  static constexpr ptrdiff_t kLine = 64 / sizeof(T);
+
+  const T* row(int i) const { return values_.data() + i * stride_; }
+
+  // In two partial sums, so that additions need not wait for one another.
+  template <int Count>
+  void add_together(const int* rows, const T* weights, ptrdiff_t begin, ptrdiff_t end,
+                    double* sums) const {
+    const T* x[Count];
+    T w[Count];
+#pragma GCC unroll 8
+    for (int e = 0; e < Count; ++e) x[e] = row(rows[e]), w[e] = weights[e];
+    ptrdiff_t j = begin;
+    for (; j + L::width <= end; j += L::width) {
+      typename L::Vector sum[2] = {};
+#pragma GCC unroll 8
+      for (int e = 0; e < Count; ++e) sum[e % 2] += L::load(x[e] + j) * w[e];
+      L::add_to(sums + j, sum[0] + sum[1]);
+    }
+    for (; j < end; ++j) {
+      T sum[2] = {};
+#pragma GCC unroll 8
+      for (int e = 0; e < Count; ++e) sum[e % 2] += x[e][j] * w[e];
+      sums[j] += double(sum[0] + sum[1]);
+    }
+  }
+
+  // A few centers and features at a time, so that what is loaded serves several.
+  template <int Group, int Features>
+  void dot_group(const T* weights, const T* panel, ptrdiff_t n_features, double* sums) const {
+    typename L::Vector dot[Group][Features] = {};
+    for (int i = 0; i < n_rows_; i += kTileRows<T>, panel += panel_size_) {
+#pragma GCC unroll 2
+      for (int half = 0; half < kTileRows<T>; half += L::width) {
+        typename L::Vector x[Features];
+#pragma GCC unroll 4
+        for (int f = 0; f < Features; ++f) x[f] = L::load(panel + f * kTileRows<T> + half);
+#pragma GCC unroll 4
+        for (int k = 0; k < Group; ++k) {
+          const auto weight = L::load(weights + k * capacity_ + i + half);
+#pragma GCC unroll 4
+          for (int f = 0; f < Features; ++f) dot[k][f] += weight * x[f];
+        }
       }
     }
-    for (; j < d; ++j) {
-      for (int i = 0; i < kTileRows<T>; ++i) panel[j * kTileRows<T> + i] = rows[i * d + j];
+#pragma GCC unroll 4
+    for (int k = 0; k < Group; ++k) {
+#pragma GCC unroll 4
+      for (int f = 0; f < Features; ++f) sums[k * n_features + f] += double(L::sum(dot[k][f]));
+    }
+  }
+
+  // Rows that are loaded and turned together stay in the first-level cache.
+  static int rows_at_once(ptrdiff_t stride, int capacity) {
+    const ptrdiff_t fitting = (1 << 14) / (sizeof(T) * std::max<ptrdiff_t>(1, stride));
+    const ptrdiff_t tiles = std::max<ptrdiff_t>(1, fitting / kTileRows<T>);
+    return static_cast<int>(std::min<ptrdiff_t>(tiles * kTileRows<T>, capacity));
+  }
+
+  // Squares of numbers are turned, the last of them over the end of the row: what lies behind the
+  // features in a panel is never looked at.
+  void make_panel(int from_row, int first) {
+    T* panel = panels_.data() + first / kTileRows<T> * panel_size_;
+    for (ptrdiff_t j = 0; j < rows_.n_features; j += L::width) {
+      for (int i = 0; i < kTileRows<T>; i += L::width) {
+        L::transpose(row(from_row + i) + j, stride_, panel + j * kTileRows<T> + i, kTileRows<T>);
+      }
     }
   }
 
   const DenseRows& rows_;
   int capacity_, n_rows_ = 0;
-  std::vector<T> values_;  // Row by row.
-  std::vector<T> panels_;  // Tile by tile, feature by feature within a tile.
-  std::vector<T> product_;
+  ptrdiff_t stride_;  // A little more than the features: powers of two would share cache sets.
+  ptrdiff_t panel_size_;
+  int gulp_;          // Rows loaded at once.
+  bool keeps_rows_;   // For add_rows(); otherwise each gulp overwrites the last.
+  Buffer<T> values_;  // Row by row.
+  Buffer<T> panels_;  // Tile by tile, feature by feature within a tile.
 };
 
 template <class T>
@@ -196,12 +285,13 @@ class CsrRows<T>::Block {
  public:
   using Centers = typename CsrRows::Centers;
 
-  Block(const CsrRows& rows, int capacity)
+  Block(const CsrRows& rows, int n_clusters, int capacity, bool)
       : rows_(rows),
         offsets_(capacity + 1),
         values_(rows.block_entries),
         columns_(values_.size()),
-        dense_(rows.n_features) {}
+        dense_(rows.n_features),
+        products_(n_clusters) {}
 
   void load(ptrdiff_t begin, int n_rows) {
     n_rows_ = n_rows;
@@ -210,16 +300,21 @@ class CsrRows<T>::Block {
     rows_.load(rows_, first, first + offsets_[n_rows], values_.data(), columns_.data());
   }
 
+  int batch() const { return 1; }
+
   // Expanded form over the nonzeros, and differences where that has lost digits.
-  void tile_distances(const Centers& centers, int n_clusters, int first, T* out) {
-    products_.resize(n_clusters);
+  void distances(const Centers& centers, int n_clusters, int first, int, T* out) {
     const int last = std::min(first + kTileRows<T>, n_rows_);
     for (int i = first; i < last; ++i) row_distances(centers, n_clusters, i, out + (i - first));
   }
 
-  void add(int row, double weight, double* sums) const {
-    for (ptrdiff_t e = offsets_[row]; e < offsets_[row + 1]; ++e) {
-      sums[columns_[e]] += weight * double(values_[e]);
+  void add_rows(const int* rows, const T* weights, int n_entries, ptrdiff_t, ptrdiff_t,
+                double* sums) const {
+    for (int i = 0; i < n_entries; ++i) {
+      const double weight = weights[i];
+      for (ptrdiff_t e = offsets_[rows[i]]; e < offsets_[rows[i] + 1]; ++e) {
+        sums[columns_[e]] += weight * double(values_[e]);
+      }
     }
   }
 

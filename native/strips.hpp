@@ -50,6 +50,12 @@ Strips cut(const Rows& rows, int n_clusters) {
   return cut(rows.n_rows, n_clusters, rows.n_features, rows.stored());
 }
 
+// For passes that sum nothing.
+template <class Rows>
+Strips cut_freely(const Rows& rows) {
+  return cut(rows.n_rows, 1, 1, rows.stored());
+}
+
 // Waking a thread takes longer than some passes do: each must have enough to do. The results do not
 // depend on this.
 inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_per_row) {

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "blas.hpp"
+#include "buffer.hpp"
 #include "loss.hpp"
 #include "membership.hpp"
 #include "nearest.hpp"
 #include "rows.hpp"
 #include "strips.hpp"
+#include "sums.hpp"
 
 namespace sfumato {
 
@@ -19,7 +20,6 @@ struct Pass {
   CentersView centers;    // Measured from the origin of the rows.
   int n_threads;
   Interrupted interrupted;
-  Blas blas;
 };
 
 // Where a sweep puts its sums, at centers b_k; see Statistics in statistics.py.
@@ -41,66 +41,48 @@ struct Places {
   T* memberships;
 };
 
+// What a pass wants to know of each row.
+struct Wanted {
+  int ranks;                 // Nearest centers.
+  bool sorted = false;       // These in order.
+  bool sums = false;         // Added up per center.
+  bool memberships = false;  // Not only what they contribute to the sums.
+};
+
 // Scratch of one thread: a block and everything known of it.
 template <class Rows>
 struct Workspace {
   using T = typename Rows::Scalar;
 
-  Workspace(const Rows& rows, int ranks, int n_clusters, int capacity, bool sorted)
-      : block(rows, capacity),
-        sq_dist(static_cast<size_t>(n_clusters) * kTileRows<T>),
-        nearest(ranks, n_clusters, capacity, sorted),
-        terms(ranks, capacity),
-        sorted(ranks) {}
+  Workspace(const Rows& rows, const Pass& pass, const Wanted& wanted, int capacity)
+      : adder(wanted.ranks, wanted.sums ? pass.centers.n_clusters : 0, rows.n_features, capacity),
+        block(rows, pass.centers.n_clusters, capacity, wanted.sums && adder.needs_rows()),
+        sq_dist(static_cast<size_t>(pass.centers.n_clusters) * block.batch() * kTileRows<T>),
+        nearest(wanted.ranks, pass.centers.n_clusters, capacity, wanted.sorted),
+        terms(wanted.ranks, capacity, wanted.memberships),
+        sorted(wanted.ranks) {}
 
+  Adder<Rows> adder;
   typename Rows::Block block;
-  std::vector<T> sq_dist;  // Of a tile, n_clusters x kTileRows.
-  std::vector<T> pulls;    // Of a block, n_clusters x capacity, where sums are a product.
+  Buffer<T> sq_dist;  // Of a batch of tiles, each n_clusters x kTileRows.
   Nearest<T> nearest;
   Terms terms;
   std::vector<int> sorted;
 };
 
-// Sums of one strip, in one array: per center the features, then weights, holds, the objective.
-class StripSums {
- public:
-  StripSums(int strips, int n_clusters, ptrdiff_t n_features)
-      : n_clusters_(n_clusters),
-        n_features_(n_features),
-        size_(n_clusters * n_features + 2 * n_clusters + 1),
-        values_(static_cast<size_t>(strips) * size_) {}
-
-  int n_clusters() const { return static_cast<int>(n_clusters_); }
-  ptrdiff_t n_features() const { return n_features_; }
-  double* of(int strip) { return values_.data() + strip * size_; }
-  double* center(double* sums, ptrdiff_t k) const { return sums + k * n_features_; }
-  double& weight(double* sums, ptrdiff_t k) const { return sums[n_clusters_ * n_features_ + k]; }
-  double& hold(double* sums, ptrdiff_t k) const { return (&weight(sums, n_clusters_))[k]; }
-  double& objective(double* sums) const { return sums[size_ - 1]; }
-
-  // Adds all strips to the first, in order.
-  double* total(int n_threads) {
-    const ptrdiff_t strips = values_.size() / size_;
-#pragma omp parallel for schedule(static) num_threads(n_threads) if (size_ > 4096)
-    for (ptrdiff_t e = 0; e < size_; ++e) {
-      for (ptrdiff_t strip = 1; strip < strips; ++strip) values_[e] += values_[strip * size_ + e];
-    }
-    return values_.data();
-  }
-
- private:
-  ptrdiff_t n_clusters_, n_features_, size_;
-  std::vector<double> values_;
-};
-
-// Calls body(first) for every tile of the block, with the tile's distances in the workspace.
+// Calls body(first, sq_dist) for every tile of the block.
 template <class Rows, class Body>
 void for_each_tile(Workspace<Rows>& work, const typename Rows::Block::Centers& centers,
                    int n_clusters, ptrdiff_t begin, int n_rows, Body&& body) {
+  constexpr int size = kTileRows<typename Rows::Scalar>;
   work.block.load(begin, n_rows);
-  for (int first = 0; first < n_rows; first += kTileRows<typename Rows::Scalar>) {
-    work.block.tile_distances(centers, n_clusters, first, work.sq_dist.data());
-    body(first);
+  const int tiles = (n_rows + size - 1) / size;
+  for (int tile = 0; tile < tiles; tile += work.block.batch()) {
+    const int batch = std::min(work.block.batch(), tiles - tile);
+    work.block.distances(centers, n_clusters, tile * size, batch, work.sq_dist.data());
+    for (int t = 0; t < batch; ++t) {
+      body((tile + t) * size, work.sq_dist.data() + static_cast<size_t>(t) * n_clusters * size);
+    }
   }
 }
 
@@ -109,8 +91,8 @@ template <class Rows, class Loss, class Membership>
 void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& centers,
                  int n_clusters, ptrdiff_t begin, int n_rows, const Loss& loss,
                  const Membership& membership) {
-  for_each_tile(work, centers, n_clusters, begin, n_rows, [&](int first) {
-    select_nearest(work.sq_dist.data(), n_clusters, first, work.nearest);
+  for_each_tile(work, centers, n_clusters, begin, n_rows, [&](int first, const auto* sq_dist) {
+    select_nearest(sq_dist, n_clusters, first, work.nearest);
   });
   for (int rank = 0; rank < work.nearest.ranks; ++rank) {
     const auto* __restrict sq_dist = work.nearest.sq_dist_at(rank);
@@ -143,38 +125,6 @@ void pull_or_hold(Workspace<Rows>& work, const double* weights, int n_rows, cons
       layout.hold(sums, work.nearest.index_at(rank)[i]) += phi * Loss::kink;
       work.terms.at(work.terms.pull, rank)[i] = 0;
     }
-  }
-}
-
-// When half of many centers are active in every row, sums are a matrix product that is nearly
-// dense; below that, measured, adding rows one by one is faster.
-template <class Rows>
-bool sums_by_product(const Blas& blas, int ranks, int n_clusters, ptrdiff_t n_features) {
-  return Rows::dense && blas.gemm(typename Rows::Scalar()) != nullptr && 2 * ranks >= n_clusters &&
-         n_clusters >= 16 && n_features >= 16;
-}
-
-template <class Rows>
-void accumulate(Workspace<Rows>& work, int n_rows, const Blas& blas, const StripSums& layout,
-                double* sums) {
-  using T = typename Rows::Scalar;
-  const int ranks = work.nearest.ranks, c = layout.n_clusters();
-  const bool by_product = sums_by_product<Rows>(blas, ranks, c, layout.n_features());
-  if (by_product) work.pulls.assign(static_cast<size_t>(c) * work.nearest.capacity, T(0));
-  for (int i = 0; i < n_rows; ++i) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const double pull = work.terms.at(work.terms.pull, rank)[i];
-      const ptrdiff_t k = work.nearest.index_at(rank)[i];
-      layout.weight(sums, k) += pull;
-      if (by_product) {
-        work.pulls[k * work.nearest.capacity + i] = static_cast<T>(pull);
-      } else {
-        work.block.add(i, pull, layout.center(sums, k));
-      }
-    }
-  }
-  if constexpr (Rows::dense) {
-    if (by_product) work.block.add_product(blas.gemm(T()), work.pulls, c, sums);
   }
 }
 
@@ -215,14 +165,14 @@ void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
 
 // Calls body(strip, work, begin, n_rows) for every block of every strip, in order within a strip.
 template <class Rows, class Body>
-bool for_each_block(const Rows& rows, const Pass& pass, int ranks, bool sorted, Body&& body) {
+bool for_each_block(const Rows& rows, const Pass& pass, const Strips& strips, const Wanted& wanted,
+                    Body&& body) {
   const int c = pass.centers.n_clusters;
-  const Strips strips = cut(rows, c);
   const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
   const int n_threads = useful_threads(pass.n_threads, strips, c * rows.n_features);
   std::vector<Workspace<Rows>> work;
   work.reserve(n_threads);
-  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, ranks, c, capacity, sorted);
+  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, pass, wanted, capacity);
   const auto on_strip = [&](int strip, int thread, const auto& stopped) {
     for (ptrdiff_t begin = strips.begin(strip); begin < strips.end(strip); begin += capacity) {
       if (stopped()) return;
@@ -243,20 +193,23 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
   const auto centers = rows.prepare(pass.centers);
   const int ranks = membership.n_nearest(c);
   const int entries = membership.n_entries(c) < 0 ? c : membership.n_entries(c);
-  StripSums sums(cut(rows, c).count, c, moments ? d : 0);
+  const Strips strips = cut(rows, c);
+  StripSums sums(strips.count, c, moments ? d : 0);
   const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
     solve_block(work, centers, c, begin, n_rows, loss, membership);
     const double* weights = pass.weights ? pass.weights + begin : nullptr;
-    for (int i = 0; i < n_rows; ++i) {
-      sums.objective(sums.of(strip)) += (weights ? weights[i] : 1.0) * work.terms.objective[i];
+    if (weights) {
+      for (int i = 0; i < n_rows; ++i) work.terms.objective[i] *= weights[i];
     }
+    sums.objective(sums.of(strip)) += lane_sum(work.terms.objective.data(), n_rows);
     if (moments) {
       pull_or_hold(work, weights, n_rows, loss, sums, sums.of(strip));
-      accumulate(work, n_rows, pass.blas, sums, sums.of(strip));
+      work.adder.add(work.block, work.nearest, work.terms, n_rows, sums, sums.of(strip));
     }
     if (places) place(work, begin, n_rows, entries, *places);
   };
-  if (!for_each_block(rows, pass, ranks, Membership::needs_order, body)) return false;
+  const Wanted wanted{ranks, Membership::needs_order, moments != nullptr, places != nullptr};
+  if (!for_each_block(rows, pass, strips, wanted, body)) return false;
 
   double* total = sums.total(pass.n_threads);
   *objective = sums.objective(total);
@@ -278,14 +231,15 @@ bool lower(const Rows& rows, const Pass& pass, const Loss& loss, double* costs) 
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;
   const auto body = [&](int, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
-    for_each_tile(work, centers, c, begin, n_rows,
-                  [&](int first) { select_nearest(work.sq_dist.data(), c, first, work.nearest); });
+    for_each_tile(work, centers, c, begin, n_rows, [&](int first, const auto* sq_dist) {
+      select_nearest(sq_dist, c, first, work.nearest);
+    });
     const auto* __restrict sq_dist = work.nearest.sq_dist_at(0);
     for (int i = 0; i < n_rows; ++i) {
       costs[begin + i] = std::min(costs[begin + i], loss.value(double(sq_dist[i])));
     }
   };
-  return for_each_block(rows, pass, 1, false, body);
+  return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
 }
 
 // totals[k] = sum_i v_i min(costs[i], loss of row i to center k).
@@ -294,27 +248,27 @@ bool potentials(const Rows& rows, const Pass& pass, const Loss& loss, const doub
                 double* totals) {
   constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
-  const int c = pass.centers.n_clusters, strips = cut(rows, c).count;
+  const int c = pass.centers.n_clusters;
+  const Strips strips = cut(rows, c);
   const size_t size = static_cast<size_t>(c) * lanes;
-  std::vector<double> partial(strips * size);
+  Buffer<double> partial(strips.count * size);
   const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
     double* sums = partial.data() + strip * size;
-    for_each_tile(work, centers, c, begin, n_rows, [&](int first) {
+    for_each_tile(work, centers, c, begin, n_rows, [&](int first, const auto* sq_dist) {
       const int m = std::min(lanes, n_rows - first);
       for (int k = 0; k < c; ++k) {
         for (int i = 0; i < m; ++i) {
           const double cost = costs[begin + first + i];
           const double v = pass.weights ? pass.weights[begin + first + i] : 1.0;
-          sums[k * lanes + i] +=
-              v * std::min(cost, loss.value(double(work.sq_dist[k * lanes + i])));
+          sums[k * lanes + i] += v * std::min(cost, loss.value(double(sq_dist[k * lanes + i])));
         }
       }
     });
   };
-  const bool done = for_each_block(rows, pass, 1, false, body);
+  const bool done = for_each_block(rows, pass, strips, Wanted{1}, body);
   for (int k = 0; k < c; ++k) {
     totals[k] = 0;
-    for (int strip = 0; strip < strips; ++strip) {
+    for (int strip = 0; strip < strips.count; ++strip) {
       const double* lane = partial.data() + strip * size + k * lanes;
       totals[k] += std::accumulate(lane, lane + lanes, 0.0);
     }
@@ -329,15 +283,15 @@ bool distances(const Rows& rows, const Pass& pass, typename Rows::Scalar* out) {
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;
   const auto body = [&](int, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
-    for_each_tile(work, centers, c, begin, n_rows, [&](int first) {
+    for_each_tile(work, centers, c, begin, n_rows, [&](int first, const auto* sq_dist) {
       const int m = std::min(lanes, n_rows - first);
       for (int i = 0; i < m; ++i) {
         auto* row = out + (begin + first + i) * c;
-        for (int k = 0; k < c; ++k) row[k] = std::sqrt(work.sq_dist[k * lanes + i]);
+        for (int k = 0; k < c; ++k) row[k] = std::sqrt(sq_dist[k * lanes + i]);
       }
     });
   };
-  return for_each_block(rows, pass, 1, false, body);
+  return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
 }
 
 }  // namespace sfumato

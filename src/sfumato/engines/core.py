@@ -10,8 +10,6 @@ import os
 from importlib import import_module
 from typing import Any
 
-from scipy.linalg import cython_blas
-
 from sfumato import _cpu
 
 
@@ -23,9 +21,7 @@ def load_core() -> Any:
         raise ImportError(
             f"SFUMATO_LEVEL={wanted!r} cannot run on this machine; use one of {levels}."
         )
-    chosen = import_module(f"sfumato._core_{wanted}")
-    chosen.borrow_blas(cython_blas.__pyx_capi__)
-    return chosen
+    return import_module(f"sfumato._core_{wanted}")
 
 
 core = load_core()

@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sfumato.data import Data
 from sfumato.engines.base import Assignment, Engine
 from sfumato.engines.core import core
-from sfumato.engines.threads import single_threaded_blas
 from sfumato.problem import Problem
 from sfumato.solve.statistics import Statistics
 
@@ -45,8 +44,7 @@ class NativeEngine(Engine):
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
         pull, weight, hold = np.empty(centers.shape), np.empty(len(centers)), np.empty(len(centers))
-        with single_threaded_blas():
-            objective = core.sweep(*self._pass(centers), pull, weight, hold)
+        objective = core.sweep(*self._pass(centers), pull, weight, hold)
         return Statistics(pull, weight, hold, objective)
 
     def assign(self, centers: Floats) -> Assignment:
