@@ -186,6 +186,40 @@ void all_distances(const Rows& any, ConstDoubles centers, int n_threads, Array<T
   });
 }
 
+template <class T>
+void lower_costs(const Rows& any, ConstDoubles centers, AnyLoss loss, int n_threads,
+                 Array<T> costs) {
+  const Pass pass = pass_of(centers, std::nullopt, n_threads);
+  run([&] {
+    return std::visit(
+        [&](const auto& rows, const auto& l) {
+          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
+            return lower(rows, pass, l, costs.data());
+          } else {
+            return wrong_precision();
+          }
+        },
+        any.rows, loss);
+  });
+}
+
+template <class T>
+void total_costs(const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles candidates,
+                 AnyLoss loss, int n_threads, Array<const T> costs, Doubles totals) {
+  const Pass pass = pass_of(candidates, weights, n_threads);
+  run([&] {
+    return std::visit(
+        [&](const auto& rows, const auto& l) {
+          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
+            return potentials(rows, pass, l, costs.data(), totals.data());
+          } else {
+            return wrong_precision();
+          }
+        },
+        any.rows, loss);
+  });
+}
+
 }  // namespace
 }  // namespace sfumato
 
@@ -232,6 +266,28 @@ NB_MODULE(SFUMATO_MODULE, m) {
           "single"_a);
 
   m.def(
+      "log2",
+      [](ConstDoubles x, Doubles out) {
+        std::transform(x.data(), x.data() + x.size(), out.data(), fast_log2);
+      },
+      "x"_a.noconvert(), "out"_a.noconvert(), "Logarithms as the kernel computes them.");
+  m.def(
+      "exp2",
+      [](ConstDoubles x, Doubles out) {
+        std::transform(x.data(), x.data() + x.size(), out.data(), fast_exp2);
+      },
+      "x"_a.noconvert(), "out"_a.noconvert(), "Powers of two as the kernel computes them.");
+  m.def(
+      "power",
+      [](ConstDoubles x, double exponent, Doubles out) {
+        Buffer<double> base(x.data(), x.data() + x.size());
+        base.resize((x.size() / PowerOf::kRun + 1) * PowerOf::kRun);
+        Buffer<double> powers(base.size());
+        PowerOf(exponent).apply(base.data(), static_cast<int>(x.size()), powers.data());
+        std::copy_n(powers.data(), x.size(), out.data());
+      },
+      "x"_a.noconvert(), "exponent"_a, "out"_a.noconvert(), "Powers as the kernel computes them.");
+  m.def(
       "max_threads", [] { return omp_get_max_threads(); },
       "Threads that OpenMP would use for the next pass.");
   m.def(
@@ -263,33 +319,18 @@ NB_MODULE(SFUMATO_MODULE, m) {
   bind_distances("distances_float64", &all_distances<double>);
   bind_distances("distances_float32", &all_distances<float>);
 
-  m.def(
-      "lower",
-      [](const Rows& any, ConstDoubles centers, AnyLoss loss, int n_threads, Doubles costs) {
-        const Pass pass = pass_of(centers, std::nullopt, n_threads);
-        run([&] {
-          return std::visit(
-              [&](const auto& rows, const auto& l) { return lower(rows, pass, l, costs.data()); },
-              any.rows, loss);
-        });
-      },
-      "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a, "costs"_a.noconvert(),
-      "Lower each row's cost to its smallest loss to any center.");
+  const auto bind_lower = [&m](const char* name, auto* function) {
+    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,
+          "costs"_a.noconvert(), "Lower each row's cost to its smallest loss to any center.");
+  };
+  bind_lower("lower_float64", &lower_costs<double>);
+  bind_lower("lower_float32", &lower_costs<float>);
 
-  m.def(
-      "potentials",
-      [](const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles candidates,
-         AnyLoss loss, int n_threads, ConstDoubles costs, Doubles totals) {
-        const Pass pass = pass_of(candidates, weights, n_threads);
-        run([&] {
-          return std::visit(
-              [&](const auto& rows, const auto& l) {
-                return potentials(rows, pass, l, costs.data(), totals.data());
-              },
-              any.rows, loss);
-        });
-      },
-      "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(), "loss"_a, "n_threads"_a,
-      "costs"_a.noconvert(), "totals"_a.noconvert(),
-      "Total cost if each candidate alone became a center.");
+  const auto bind_potentials = [&m](const char* name, auto* function) {
+    m.def(name, function, "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
+          "loss"_a, "n_threads"_a, "costs"_a.noconvert(), "totals"_a.noconvert(),
+          "Total cost if each candidate alone became a center.");
+  };
+  bind_potentials("potentials_float64", &total_costs<double>);
+  bind_potentials("potentials_float32", &total_costs<float>);
 }

@@ -86,8 +86,8 @@ class PowerOf {
 
   explicit PowerOf(double exponent) : exponent_(exponent) {
     const double doubled = std::round(2 * exponent);
-    // 1 / (1.1 - 1) is not exactly 10; so small a deviation changes no result by more than
-    // rounding.
+    // 1 / (1.1 - 1) is not exactly 10, though 10 is what was meant. Taking the half-integer next to
+    // the exponent changes a power x^p by the share 1e-13 * |p log x| at most.
     if (doubled >= 1 && doubled <= 4096 && std::abs(2 * exponent - doubled) <= 1e-13 * doubled) {
       halves_ = static_cast<int>(doubled);
     }

@@ -208,7 +208,8 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
     }
     if (places) place(work, begin, n_rows, entries, *places);
   };
-  const Wanted wanted{ranks, Membership::needs_order, moments != nullptr, places != nullptr};
+  const Wanted wanted{ranks, Membership::needs_order, moments != nullptr,
+                      places && (places->memberships || places->counts)};
   if (!for_each_block(rows, pass, strips, wanted, body)) return false;
 
   double* total = sums.total(pass.n_threads);
@@ -227,7 +228,8 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
 
 // costs[i] = min(costs[i], smallest loss to any center).
 template <class Rows, class Loss>
-bool lower(const Rows& rows, const Pass& pass, const Loss& loss, double* costs) {
+bool lower(const Rows& rows, const Pass& pass, const Loss& loss, typename Rows::Scalar* costs) {
+  using T = typename Rows::Scalar;
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;
   const auto body = [&](int, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
@@ -236,7 +238,7 @@ bool lower(const Rows& rows, const Pass& pass, const Loss& loss, double* costs) 
     });
     const auto* __restrict sq_dist = work.nearest.sq_dist_at(0);
     for (int i = 0; i < n_rows; ++i) {
-      costs[begin + i] = std::min(costs[begin + i], loss.value(double(sq_dist[i])));
+      costs[begin + i] = std::min(costs[begin + i], static_cast<T>(loss.value(double(sq_dist[i]))));
     }
   };
   return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
@@ -244,8 +246,8 @@ bool lower(const Rows& rows, const Pass& pass, const Loss& loss, double* costs) 
 
 // totals[k] = sum_i v_i min(costs[i], loss of row i to center k).
 template <class Rows, class Loss>
-bool potentials(const Rows& rows, const Pass& pass, const Loss& loss, const double* costs,
-                double* totals) {
+bool potentials(const Rows& rows, const Pass& pass, const Loss& loss,
+                const typename Rows::Scalar* costs, double* totals) {
   constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;

@@ -161,7 +161,7 @@ def test_costs_and_potentials_against_brute_force(engine_name, loss, dtype, spar
     stored = USER_STORAGES["csr32" if sparse else "C"](X)
     engine = make_engine(engine_name, stored, loss, Hard(), weights)
     exact = X.astype(np.float64)
-    costs = np.full(60, np.inf)
+    costs = np.full(60, np.inf, dtype=dtype)
     engine.lower(costs, exact[:2])
     rtol = 1e-12 if dtype == np.float64 else 1e-5
     expected = losses_to(loss, exact, exact[:2]).min(axis=1)

@@ -7,6 +7,7 @@ from sfumato import REFCMFS, RSFKM, Capped, FuzzyClustering, FuzzyCMeans, SimREF
 from tests.catalogue import (
     ENGINES,
     N_CLUSTERS,
+    STORAGES,
     USER_STORAGES,
     each,
     every_distinct_loss,
@@ -100,3 +101,14 @@ def test_the_best_start_is_kept():
     ]
     best = REFCMFS(N_CLUSTERS, fuzzifier=1.5, n_init=5, random_state=0).fit(X)
     assert best.objective_ == min(singles)
+
+
+@every_dtype
+@each("storage", STORAGES, ids=str)
+@every_distinct_loss
+@every_membership
+def test_sweep_and_assign_tell_the_same_bits(storage, dtype, loss, membership):
+    X, weights = STORAGES[storage](sparse_blobs(700).astype(dtype)), row_weights(700)
+    engine = make_engine("native", X, loss, membership, weights)
+    centers = start_near(sparse_blobs())
+    assert engine.sweep(centers).objective == engine.assign(centers).objective

@@ -19,6 +19,9 @@ Floats = NDArray[np.floating]
 BLOCK_BYTES = 1 << 20
 """Size of a block that Python code converts at a time: large enough to hide the interpreter."""
 
+DRAWN_TOGETHER = 1 << 16
+"""Weights that are added up at a time for a draw."""
+
 
 @dataclass(frozen=True)
 class Data:
@@ -68,7 +71,7 @@ class Data:
             return np.broadcast_to(np.float64(1), self.n_rows)
         return self.weights
 
-    def dense(self, index: slice | NDArray[np.intp]) -> Floats:
+    def dense(self, index: slice | NDArray[np.integer]) -> Floats:
         """Chosen rows as a dense float64 array, in the precision they are computed in."""
         chosen = self.rows[index]
         if self.is_sparse:
@@ -80,7 +83,7 @@ class Data:
         for block in row_blocks(self.n_rows, self.n_features):
             yield block, self.dense(block)
 
-    def take(self, index: NDArray[np.intp]) -> Data:
+    def take(self, index: NDArray[np.integer]) -> Data:
         """Data of the chosen rows."""
         weights = None if self.weights is None else self.weights[index]
         return Data(self.rows[index], weights, self.dtype, self.origin)
@@ -99,12 +102,54 @@ def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
 
 
 def draw(
-    weights: Floats, order: NDArray[np.intp], count: int, rng: np.random.RandomState
-) -> NDArray[np.intp]:
-    """Rows drawn with replacement in proportion to their weights, which are added in that order."""
-    cumulative = np.cumsum(weights[order])
-    # Side "right" and a draw below the total never reach a row of weight zero.
-    targets = rng.uniform(size=count) * cumulative[-1]
-    index = np.searchsorted(cumulative, targets, side="right")
-    last = int(np.searchsorted(cumulative, cumulative[-1], side="left"))
-    return order[np.minimum(index, last)]
+    weights: Floats,
+    order: NDArray[np.integer],
+    count: int,
+    rng: np.random.RandomState,
+    costs: Floats | None = None,
+) -> NDArray[np.integer]:
+    """Rows drawn with replacement in proportion to their weights, or to weights times costs.
+
+    Weights are added in the given order, block by block, so that no array of their sums is needed.
+    """
+    pieces = [
+        order[begin : begin + DRAWN_TOGETHER] for begin in range(0, len(order), DRAWN_TOGETHER)
+    ]
+
+    def summed(piece: NDArray[np.integer]) -> Floats:
+        return np.cumsum(weights[piece] if costs is None else weights[piece] * costs[piece])
+
+    ends = np.cumsum([summed(piece)[-1] for piece in pieces])
+    targets = rng.uniform(size=count) * ends[-1]
+    drawn = np.empty(count, dtype=order.dtype)
+    places = _first_above(ends, targets)
+    for number in np.unique(places):
+        inside = places == number
+        before = ends[number - 1] if number else 0.0
+        cumulative = summed(pieces[number])
+        drawn[inside] = pieces[number][_first_above(cumulative, targets[inside] - before)]
+    return drawn
+
+
+def _first_above(cumulative: Floats, targets: Floats) -> NDArray[np.intp]:
+    """Where cumulative sums first exceed the targets, but never behind the last positive weight."""
+    last = np.searchsorted(cumulative, cumulative[-1], side="left")
+    return np.minimum(np.searchsorted(cumulative, targets, side="right"), last)
+
+
+def ranking(keys: Floats) -> NDArray[np.integer]:
+    """Order that sorts nonnegative keys, equal ones by their place; 4 bytes a row if that will do.
+
+    float32 keys are sorted together with their places as one integer, which takes no more memory
+    than the sorting of doubles.
+    """
+    if len(keys) > np.iinfo(np.uint32).max:
+        return np.argsort(keys, kind="stable")
+    if keys.dtype != np.float32:
+        return np.argsort(keys, kind="stable").astype(np.uint32)
+    pairs = np.arange(len(keys), dtype=np.uint64)
+    bits = np.ascontiguousarray(keys).view(np.uint32)
+    for block in row_blocks(len(keys), 1):
+        pairs[block] |= bits[block].astype(np.uint64) << np.uint64(32)
+    pairs.sort()
+    return pairs.astype(np.uint32)  # The lower half.

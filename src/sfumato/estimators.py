@@ -197,7 +197,7 @@ class BaseFuzzyClustering(
         self.__dict__.update(self._attributes(solution.centers, engine))
         assignment = engine.assign(self._centers())
         self.labels_ = assignment.labels
-        self.memberships_ = assignment.memberships
+        self.memberships_: Any = assignment.memberships
         self.objective_ = assignment.objective
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
@@ -257,7 +257,7 @@ class BaseFuzzyClustering(
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._engine_for(X).assign(self._centers()).labels
+        return self._engine_for(X).assign(self._centers(), memberships=False).labels
 
     def predict_membership(self, X: Any) -> sp.csr_array:
         """Memberships of each row, sparse.
@@ -271,7 +271,9 @@ class BaseFuzzyClustering(
         memberships : csr_array of shape (n_samples, n_clusters)
             ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
         """
-        return self._engine_for(X).assign(self._centers()).memberships
+        memberships = self._engine_for(X).assign(self._centers()).memberships
+        assert memberships is not None
+        return memberships
 
     def predict_proba(self, X: Any) -> Floats:
         """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
@@ -315,7 +317,8 @@ class BaseFuzzyClustering(
         -------
         score : float
         """
-        return -self._engine_for(X, sample_weight).assign(self._centers()).objective
+        engine = self._engine_for(X, sample_weight)
+        return -engine.assign(self._centers(), memberships=False).objective
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this estimator can do."""

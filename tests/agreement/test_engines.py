@@ -77,7 +77,9 @@ def assert_engines_agree(name, X, centers, loss, membership, weights=None):
     reference = make_engine("reference", X, loss, membership, weights)
     tolerance = TOLERANCE[engine.data.dtype]
     assert_sweeps_agree(engine, reference, centers, tolerance)
-    assert_assignments_agree(engine.assign(centers), reference.assign(centers), tolerance)
+    assert_assignments_agree(
+        engine.assign(centers, distances=True), reference.assign(centers, distances=True), tolerance
+    )
     assert_verbs_agree(engine, reference, centers, tolerance)
 
 
@@ -110,7 +112,8 @@ def assert_verbs_agree(engine, reference, centers, tolerance):
     found, expected = engine.distances(centers), reference.distances(centers)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance)
-    costs, costs_expected = np.full(engine.n_rows, np.inf), np.full(engine.n_rows, np.inf)
+    costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
+    costs_expected = costs.copy()
     for part in (centers[:1], centers[-2:]):
         engine.lower(costs, part)
         reference.lower(costs_expected, part)

@@ -100,7 +100,7 @@ def test_rows_equal_to_centers_give_nothing_infinite(
     X[:30] = X[30:]
     centers = X[:N_CLUSTERS].astype(np.float64)
     engine = make_engine(engine_name, STORAGES[storage](X), loss, rule)
-    statistics, assignment = engine.sweep(centers), engine.assign(centers)
+    statistics, assignment = engine.sweep(centers), engine.assign(centers, distances=True)
     for numbers in (*vars(statistics).values(), assignment.memberships.data):
         assert np.isfinite(numbers).all()
     np.testing.assert_array_equal(assignment.distances[:N_CLUSTERS], 0)

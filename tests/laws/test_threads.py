@@ -46,8 +46,8 @@ def assert_same_bits(results):
 def passes(engine):
     """Whatever an engine computes, as arrays."""
     centers = engine.take(np.arange(0, N_ROWS, N_ROWS // N_CLUSTERS)[:N_CLUSTERS]) + 0.25
-    statistics, assignment = engine.sweep(centers), engine.assign(centers)
-    costs = np.full(N_ROWS, np.inf)
+    statistics, assignment = engine.sweep(centers), engine.assign(centers, distances=True)
+    costs = np.full(N_ROWS, np.inf, dtype=engine.data.dtype)
     engine.lower(costs, centers[:3])
     return [
         statistics.pull,

@@ -79,7 +79,8 @@ void try_loss(const Rows& rows, const Pass& pass, const Loss& loss) {
   }
   for (double gamma : {1e-9, 1.0, 1e9}) try_sweep(rows, pass, loss, Simplex{gamma, 0});
 
-  std::vector<double> costs(rows.n_rows, INFINITY), totals(c);
+  std::vector<typename Rows::Scalar> costs(rows.n_rows, INFINITY);
+  std::vector<double> totals(c);
   require(lower(rows, pass, loss, costs.data()), "lowering finishes");
   require(potentials(rows, pass, loss, costs.data(), totals.data()), "potentials finish");
   for (double total : totals) require(std::isfinite(total), "finite potentials");

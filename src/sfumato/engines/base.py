@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.data import Data, draw
+from sfumato.data import Data, draw, ranking
 from sfumato.problem import Hard, Problem, Squared
 from sfumato.solve.statistics import Statistics
 
@@ -24,17 +24,17 @@ class Assignment:
     ----------
     labels : ndarray of shape (n_rows,), int32
         Nearest center; the lowest index wins a tie.
-    distances : ndarray of shape (n_rows,)
-        Distance to it.
-    memberships : csr_array of shape (n_rows, n_clusters)
-        Sorted by center within a row. Rules with ``n_active`` store that many entries in every
-        row, zeros included.
+    distances : ndarray of shape (n_rows,) or None
+        Distance to it, if wanted.
+    memberships : csr_array of shape (n_rows, n_clusters) or None
+        If wanted; sorted by center within a row. Rules with ``n_active`` store that many entries in
+        every row, zeros included.
     objective : float
     """
 
     labels: NDArray[np.int32]
-    distances: Floats
-    memberships: sp.csr_array
+    distances: Floats | None
+    memberships: sp.csr_array | None
     objective: float
 
 
@@ -55,6 +55,7 @@ class Engine(ABC):
         self.data = data
         self.problem = problem
         self.n_threads = n_threads
+        self._order: NDArray[np.integer] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -66,8 +67,10 @@ class Engine(ABC):
         """One pass: statistics at the given centers."""
 
     @abstractmethod
-    def assign(self, centers: Floats) -> Assignment:
-        """Labels, distances and memberships of all rows."""
+    def assign(
+        self, centers: Floats, *, distances: bool = False, memberships: bool = True
+    ) -> Assignment:
+        """Labels of all rows, with distances and memberships as wanted."""
 
     @abstractmethod
     def distances(self, centers: Floats) -> Floats:
@@ -75,13 +78,16 @@ class Engine(ABC):
 
     @abstractmethod
     def lower(self, costs: Floats, centers: Floats) -> None:
-        """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
+        """Lower each row's cost, in place, to the smallest loss to any of the given centers.
+
+        Costs have the precision of the data.
+        """
 
     @abstractmethod
     def potentials(self, costs: Floats, candidates: Floats) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
 
-    def take(self, index: NDArray[np.intp]) -> Floats:
+    def take(self, index: NDArray[np.integer]) -> Floats:
         """Chosen rows, dense float64."""
         return self.data.dense(index)
 
@@ -89,15 +95,17 @@ class Engine(ABC):
         """Return the engine for another problem on the same data."""
         return type(self)(self.data, problem, self.n_threads)
 
-    def order(self) -> NDArray[np.intp]:
-        """Rows by their distance from the mean.
+    def order(self) -> NDArray[np.integer]:
+        """Rows by their distance from the mean, found once.
 
         Draws that go by this order do not depend on the order in which the rows came, nor on an
         offset, a scale or a rotation of the data.
         """
-        start = self.data.origin[None]
-        mean = self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)
-        return np.argsort(self.distances(mean)[:, 0], kind="stable")
+        if self._order is None:
+            start = self.data.origin[None]
+            mean = self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)
+            self._order = ranking(self.distances(mean)[:, 0])
+        return self._order
 
     def sampled(self, max_rows: int, rng: np.random.RandomState) -> Engine:
         """Return an engine on at most ``max_rows`` rows of positive weight.

@@ -47,28 +47,46 @@ class NativeEngine(Engine):
         objective = core.sweep(*self._pass(centers), pull, weight, hold)
         return Statistics(pull, weight, hold, objective)
 
-    def assign(self, centers: Floats) -> Assignment:
-        """Labels, distances and memberships of all rows."""
+    def assign(
+        self, centers: Floats, *, distances: bool = False, memberships: bool = True
+    ) -> Assignment:
+        """Labels of all rows, with distances and memberships as wanted."""
         labels = np.empty(self.n_rows, dtype=np.int32)
-        distances = np.empty(self.n_rows, dtype=self.data.dtype)
+        nearest = np.empty(self.n_rows, dtype=self.data.dtype) if distances else None
+        if not memberships:
+            objective = self._place(centers, labels=labels, distances=nearest)
+            return Assignment(labels, nearest, None, objective)
         n_clusters = len(centers)
         n_entries = self.problem.membership.n_entries(n_clusters)
         if n_entries is not None:
-            offsets = None
-            indptr = np.arange(self.n_rows + 1, dtype=np.int64) * n_entries
+            offsets, size = None, self.n_rows * n_entries
         else:  # One pass to count the entries of each row, another to write them.
             counts = np.empty(self.n_rows, dtype=np.int32)
-            self._typed("assign")(*self._pass(centers), None, None, counts, None, None, None)
-            offsets = indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        values = np.empty(indptr[-1], dtype=self.data.dtype)
-        objective = self._typed("assign")(
-            *self._pass(centers), labels, distances, None, offsets, indices, values
+            self._place(centers, counts=counts)
+            offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+            size = int(offsets[-1])
+        indices = np.empty(size, dtype=np.int32)
+        values = np.empty(size, dtype=self.data.dtype)
+        objective = self._place(
+            centers,
+            labels=labels,
+            distances=nearest,
+            offsets=offsets,
+            indices=indices,
+            memberships=values,
         )
-        if indptr[-1] <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)
-        memberships = sp.csr_array((values, indices, indptr), shape=(self.n_rows, n_clusters))
-        return Assignment(labels, distances, memberships, objective)
+        dtype = np.int32 if size <= np.iinfo(np.int32).max else np.int64
+        if offsets is None:
+            offsets = np.arange(0, size + 1, n_entries, dtype=dtype)
+        entries = (values, indices, offsets.astype(dtype, copy=False))
+        sparse = sp.csr_array(entries, shape=(self.n_rows, n_clusters))
+        return Assignment(labels, nearest, sparse, objective)
+
+    def _place(self, centers: Floats, **places: Any) -> float:
+        """Let a pass write the given arrays; returns the objective."""
+        names = ("labels", "distances", "counts", "offsets", "indices", "memberships")
+        wanted = [places.get(name) for name in names]
+        return float(self._typed("assign")(*self._pass(centers), *wanted))
 
     def distances(self, centers: Floats) -> Floats:
         """Distances of all rows to all centers, in the precision of the data."""
@@ -78,12 +96,12 @@ class NativeEngine(Engine):
 
     def lower(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
-        core.lower(self._rows, self._local(centers), self._loss, self.n_threads, costs)
+        self._typed("lower")(self._rows, self._local(centers), self._loss, self.n_threads, costs)
 
     def potentials(self, costs: Floats, candidates: Floats) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
         totals = np.empty(len(candidates))
-        core.potentials(
+        self._typed("potentials")(
             self._rows,
             self.data.weights,
             self._local(candidates),

@@ -43,22 +43,25 @@ class ReferenceEngine(Engine):
             objective=float(weights @ terms.objective),
         )
 
-    def assign(self, centers: Floats) -> Assignment:
-        """Labels, distances and memberships of all rows."""
+    def assign(
+        self, centers: Floats, *, distances: bool = False, memberships: bool = True
+    ) -> Assignment:
+        """Labels of all rows, with distances and memberships as wanted."""
         weights = self.data.weights_or_ones()
         labels = np.empty(self.n_rows, dtype=np.int32)
-        distances = np.empty(self.n_rows, dtype=self.data.dtype)
-        memberships = []
+        nearest = np.empty(self.n_rows, dtype=self.data.dtype)
+        entries = []
         objective = 0.0
         for block, rows in self.data.blocks():
             sq_dist = squared_distances(rows, centers)
             terms = self.problem.terms(sq_dist)
             labels[block] = terms.indices[:, 0]
-            distances[block] = np.sqrt(sq_dist.min(axis=1))
-            memberships.append(self._entries(terms, len(centers)))
+            nearest[block] = np.sqrt(sq_dist.min(axis=1))
+            if memberships:
+                entries.append(self._entries(terms, len(centers)))
             objective += float(weights[block] @ terms.objective)
-        stacked = sp.csr_array(sp.vstack(memberships, format="csr"))
-        return Assignment(labels, distances, stacked, objective)
+        sparse = sp.csr_array(sp.vstack(entries, format="csr")) if memberships else None
+        return Assignment(labels, nearest if distances else None, sparse, objective)
 
     def _entries(self, terms: RowTerms, n_clusters: int) -> sp.csr_array:
         """Memberships of a block as CSR; a rule without a fixed number stores nonzeros only."""

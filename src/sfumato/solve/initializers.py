@@ -51,10 +51,10 @@ class KMeansPlusPlus:
         order = engine.order()
         seeds = np.empty((n_clusters, engine.data.n_features))
         seeds[0] = engine.take(draw(weights, order, 1, rng))[0]
-        costs = np.full(engine.n_rows, np.inf)
+        costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
         engine.lower(costs, seeds[:1])
         for k in range(1, n_clusters):
-            candidates = engine.take(draw(costs * weights, order, trials, rng))
+            candidates = engine.take(draw(weights, order, trials, rng, costs))
             seeds[k] = candidates[int(np.argmin(engine.potentials(costs, candidates)))]
             engine.lower(costs, seeds[k : k + 1])
         return seeds
@@ -80,7 +80,7 @@ class RandomRows:
                 if not any(np.array_equal(row, other) for other in chosen):
                     chosen.append(row)
             if len(chosen) < n_clusters:  # A row came twice: draw the rest from the others.
-                costs = np.full(engine.n_rows, np.inf)
+                costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
                 engine.lower(costs, np.array(chosen))
         return np.array(chosen)
 

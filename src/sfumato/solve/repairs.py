@@ -24,7 +24,7 @@ def repair(
     if not len(empty):
         return stepped, ()
     served = np.setdiff1d(np.arange(len(centers)), empty)
-    needs = np.full(engine.n_rows, np.inf)
+    needs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
     if len(served):
         engine.lower(needs, centers[served])
     weights = engine.data.weights_or_ones()

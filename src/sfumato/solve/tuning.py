@@ -81,7 +81,7 @@ def matched_fuzzifier(problem: Problem, dimension: int) -> float:
 def intrinsic_dimension(engine: Engine, centers: Floats) -> int:
     """Median over clusters of ``mean(h)^2 / (2 var(h))``, rounded, at most the feature count."""
     hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
-    assignment = hard.assign(centers)
+    assignment = hard.assign(centers, distances=True, memberships=False)
     estimates = [
         estimate
         for k in range(len(centers))
@@ -96,6 +96,7 @@ def intrinsic_dimension(engine: Engine, centers: Floats) -> int:
 def _dimension_of(assignment: Assignment, cluster: int, weights: Floats) -> float | None:
     """Estimate from one cluster, or None if it is too small or has no spread."""
     inside = assignment.labels == cluster
+    assert assignment.distances is not None
     distances = assignment.distances[inside].astype(np.float64)
     if len(np.unique(distances)) < LEAST_CLUSTER:
         return None
