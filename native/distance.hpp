@@ -16,34 +16,42 @@ namespace sfumato {
 
 constexpr int kCenterGroup = 6;
 
-// Rounded to T, and group by group, feature by feature within a group: in the order of use.
+// Rows with many features go by stretches of them, short enough that a stretch of a few tiles and
+// of a group of centers stays in the first-level cache.
+template <class T>
+constexpr ptrdiff_t kStretch = 512 / sizeof(T);
+
+// Rounded to T, in the order of use: stretch by stretch, group by group, feature by feature.
 template <class T>
 Buffer<T> pack_centers(const double* centers, int n_clusters, ptrdiff_t n_features) {
   Buffer<T> packed(n_clusters * n_features);
-  for_each_group<kCenterGroup>(n_clusters, [&](ptrdiff_t k, auto group) {
-    T* to = packed.data() + k * n_features;
-    for (ptrdiff_t j = 0; j < n_features; ++j) {
-      for (int g = 0; g < group; ++g) *to++ = static_cast<T>(centers[(k + g) * n_features + j]);
-    }
-  });
+  T* to = packed.data();
+  for (ptrdiff_t begin = 0; begin < n_features; begin += kStretch<T>) {
+    const ptrdiff_t end = std::min(begin + kStretch<T>, n_features);
+    for_each_group<kCenterGroup>(n_clusters, [&](ptrdiff_t k, auto group) {
+      for (ptrdiff_t j = begin; j < end; ++j) {
+        for (int g = 0; g < group; ++g) *to++ = static_cast<T>(centers[(k + g) * n_features + j]);
+      }
+    });
+  }
   return packed;
 }
 
-// Features begin..end of one group of centers, so that a loaded row serves several and sums stay in
-// registers. From the second stretch of features on, sums go on where the last one ended.
+// A stretch of one group of centers, so that a loaded row serves several and sums stay in
+// registers. From the second stretch on, sums go on where the last one ended.
 template <int Group, class T>
-inline void distance_group(const T* panel, const T* centers, ptrdiff_t begin, ptrdiff_t end,
+inline void distance_group(const T* panel, const T* centers, ptrdiff_t stretch, bool first,
                            T* sq_dist) {
   using L = Lanes<T>;
   typename L::Vector low[Group] = {}, high[Group] = {};
-  if (begin > 0) {
+  if (!first) {
 #pragma GCC unroll 8
     for (int k = 0; k < Group; ++k) {
       low[k] = L::load(sq_dist + k * kTileRows<T>);
       high[k] = L::load(sq_dist + k * kTileRows<T> + L::width);
     }
   }
-  for (ptrdiff_t j = begin; j < end; ++j) {
+  for (ptrdiff_t j = 0; j < stretch; ++j) {
     const auto x_low = L::load(panel + j * kTileRows<T>);
     const auto x_high = L::load(panel + j * kTileRows<T> + L::width);
 #pragma GCC unroll 8
@@ -62,18 +70,18 @@ inline void distance_group(const T* panel, const T* centers, ptrdiff_t begin, pt
 }
 
 // panels: tiles of rows, feature by feature; sq_dist: one entry per row of a tile, center by
-// center, tile by tile. Rows with many features go by stretches of them, short enough that a
-// stretch of the tiles and of a group of centers stays in the first-level cache.
+// center, tile by tile.
 template <class T>
 void batch_distances(const T* panels, ptrdiff_t panel_size, int n_tiles, const T* packed_centers,
                      int n_clusters, ptrdiff_t n_features, T* sq_dist) {
-  constexpr ptrdiff_t stretch = 512 / sizeof(T);
-  for (ptrdiff_t begin = 0; begin < n_features; begin += stretch) {
-    const ptrdiff_t end = std::min(begin + stretch, n_features);
+  for (ptrdiff_t begin = 0; begin < n_features; begin += kStretch<T>) {
+    const ptrdiff_t stretch = std::min(kStretch<T>, n_features - begin);
     for_each_group<kCenterGroup>(n_clusters, [&](ptrdiff_t k, auto group) {
+      const T* centers = packed_centers + begin * n_clusters + k * stretch;
       for (int tile = 0; tile < n_tiles; ++tile) {
-        distance_group<group>(panels + tile * panel_size, packed_centers + k * n_features, begin,
-                              end, sq_dist + (tile * n_clusters + k) * kTileRows<T>);
+        const T* panel = panels + tile * panel_size + begin * kTileRows<T>;
+        distance_group<group>(panel, centers, stretch, begin == 0,
+                              sq_dist + (tile * n_clusters + k) * kTileRows<T>);
       }
     });
   }

@@ -1,8 +1,8 @@
 // Membership rules; twins of src/sfumato/problem/memberships.py.
 //
-// A rule sees a block of rows: losses of the nearest centers, the nearest first, as one array over
-// the rows per rank. It fills memberships, their coefficients phi in the objective, and the
-// objective.
+// A rule sees a block of rows: losses of the nearest centers, as one array over the rows per rank,
+// the nearest first unless all are there. It fills memberships, their coefficients phi in the
+// objective, and the objective.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,15 @@ struct Terms {
         phi(loss.size()),
         pull(loss.size()),
         objective(capacity),
+        smallest(capacity),
         inverse(capacity) {}
 
   int capacity;
   bool memberships_wanted;  // Otherwise rules may leave anything there.
+  bool nearest_first = true;
   Buffer<double> loss, membership, phi, pull, objective;
-  Buffer<double> inverse;  // Used by rules while they solve.
+  Buffer<double> smallest;  // Loss of the nearest center.
+  Buffer<double> inverse;   // Used by rules while they solve.
 
   double* at(Buffer<double>& values, int rank) const {
     return values.data() + static_cast<size_t>(rank) * capacity;
@@ -61,13 +64,14 @@ struct Power {
   // smallest * S^(1-r). Nothing over- or underflows.
   void solve(Terms& terms, int n_rows, int ranks) const {
     const PowerOf to_share(1 / (fuzzifier - 1)), to_fuzzifier(fuzzifier);
-    const double* __restrict smallest = terms.loss.data();
+    const double* __restrict smallest = terms.smallest.data();
     double* __restrict total = terms.objective.data();
     double* __restrict inverse = terms.inverse.data();
-    std::fill_n(terms.phi.data(), n_rows, 1.0);  // The nearest has ratio and share 1.
-    std::fill_n(terms.membership.data(), n_rows, 1.0);
-    std::fill_n(total, n_rows, 1.0);
-    for (int rank = 1; rank < ranks; ++rank) {
+    const int known = terms.nearest_first ? 1 : 0;  // The nearest has ratio and share 1.
+    std::fill_n(terms.phi.data(), known * n_rows, 1.0);
+    std::fill_n(terms.membership.data(), known * n_rows, 1.0);
+    std::fill_n(total, n_rows, double(known));
+    for (int rank = known; rank < ranks; ++rank) {
       const double* __restrict loss = terms.at(terms.loss, rank);
       double* __restrict ratio = terms.at(terms.phi, rank);
       double* __restrict share = terms.at(terms.membership, rank);

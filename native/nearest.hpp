@@ -14,7 +14,8 @@
 namespace sfumato {
 
 // Ranks x rows of a block: squared distances and indices of the nearest centers. The nearest is
-// always first; the others ascend if there are few ranks, or if `sorted` demands it.
+// first; the others ascend if there are few ranks, or if `sorted` demands it. Where all centers are
+// wanted in any order they keep their own, and the nearest is known besides.
 template <class T>
 struct Nearest {
   using Index = typename Lanes<T>::Index;
@@ -23,18 +24,27 @@ struct Nearest {
       : ranks(ranks),
         capacity(capacity),
         sorted(sorted),
+        all(ranks == n_clusters && ranks > 1 && !sorted),
         sq_dist(static_cast<size_t>(ranks) * capacity),
         index(sq_dist.size()),
-        candidates(n_clusters) {}
+        first_sq_dist(all ? capacity : 0),
+        first_index(first_sq_dist.size()),
+        candidates(n_clusters) {
+    for (int rank = 0; all && rank < ranks; ++rank) std::fill_n(index_at(rank), capacity, rank);
+  }
 
   int ranks, capacity;
-  bool sorted;
+  bool sorted, all;
   Buffer<T> sq_dist;
   Buffer<Index> index;
+  Buffer<T> first_sq_dist;  // Of the nearest, where all are wanted.
+  Buffer<Index> first_index;
   std::vector<std::pair<T, Index>> candidates;  // Scratch of select_sorted.
 
   T* sq_dist_at(int rank) { return sq_dist.data() + static_cast<size_t>(rank) * capacity; }
   Index* index_at(int rank) { return index.data() + static_cast<size_t>(rank) * capacity; }
+  const T* smallest() { return all ? first_sq_dist.data() : sq_dist_at(0); }
+  const Index* labels() { return all ? first_index.data() : index_at(0); }
 };
 
 // Insertion into `Ranks` sorted registers, one row per lane, without branches. Centers come by
@@ -146,7 +156,6 @@ void select_by_threshold(const T* sq_dist, int n_clusters, int first, Nearest<T>
   }
 }
 
-// All centers; only the nearest is moved to its place.
 template <class T>
 void select_all(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
   using L = Lanes<T>;
@@ -155,23 +164,19 @@ void select_all(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
     typename L::IndexVector who = {};
     for (int k = 0; k < n_clusters; ++k) {
       const auto value = L::load(sq_dist + k * kTileRows<T> + i);
-      const typename L::IndexVector index = typename L::IndexVector{} + k;
       L::store(value, out.sq_dist_at(k) + first + i);
-      L::store(index, out.index_at(k) + first + i);
-      who = value < best ? index : who;
+      who = value < best ? typename L::IndexVector{} + k : who;
       best = value < best ? value : best;
     }
-    for (int lane = 0; lane < L::width; ++lane) {
-      const int at = first + i + lane, nearest = static_cast<int>(who[lane]);
-      std::swap(out.sq_dist_at(0)[at], out.sq_dist_at(nearest)[at]);
-      std::swap(out.index_at(0)[at], out.index_at(nearest)[at]);
-    }
+    L::store(best, out.first_sq_dist.data() + first + i);
+    L::store(who, out.first_index.data() + first + i);
   }
 }
 
 // sq_dist: one entry per row of the tile, center by center; the tile begins at row `first`.
 template <class T>
 void select_nearest(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
+  if (out.all) return select_all(sq_dist, n_clusters, first, out);
   switch (out.ranks) {
     case 1:
       return select_in_lanes<1>(sq_dist, n_clusters, first, out);
@@ -187,7 +192,6 @@ void select_nearest(const T* sq_dist, int n_clusters, int first, Nearest<T>& out
       return select_in_lanes<6>(sq_dist, n_clusters, first, out);
     default:
       if (out.sorted) return select_sorted(sq_dist, n_clusters, first, out);
-      if (out.ranks == n_clusters) return select_all(sq_dist, n_clusters, first, out);
       return select_by_threshold(sq_dist, n_clusters, first, out);
   }
 }

@@ -80,7 +80,7 @@ class DenseRows<T>::Block {
   Block(const DenseRows& rows, int, int capacity, bool adds_rows)
       : rows_(rows),
         capacity_(capacity),
-        stride_(rows.n_features < kLine ? rows.n_features : rows.n_features + kLine),
+        stride_(rows.n_features < kWide ? rows.n_features : rows.n_features + kLine),
         panel_size_((rows.n_features + L::width - 1) / L::width * L::width * kTileRows<T> + kLine),
         gulp_(rows_at_once(stride_, capacity)),
         keeps_rows_(adds_rows),
@@ -134,8 +134,9 @@ class DenseRows<T>::Block {
 
  private:
   using L = Lanes<T>;
-  static constexpr int kBatch = 4;
+  static constexpr int kBatch = 2;
   static constexpr ptrdiff_t kLine = 64 / sizeof(T);
+  static constexpr ptrdiff_t kWide = 128;
 
   const T* row(int i) const { return values_.data() + i * stride_; }
 
@@ -207,7 +208,8 @@ class DenseRows<T>::Block {
 
   const DenseRows& rows_;
   int capacity_, n_rows_ = 0;
-  ptrdiff_t stride_;  // A little more than the features: powers of two would share cache sets.
+  ptrdiff_t
+      stride_;  // For wide rows a little more than the features: powers of two share cache sets.
   ptrdiff_t panel_size_;
   int gulp_;          // Rows loaded at once.
   bool keeps_rows_;   // For add_rows(); otherwise each gulp overwrites the last.
@@ -237,7 +239,7 @@ struct CsrRows {
   ptrdiff_t block_entries = 0;
 
   void measure() {
-    const int capacity = block_rows(n_features, sizeof(T));
+    const int capacity = block_rows(n_features, sizeof(T), 1);
     for (ptrdiff_t i = 0; i < n_rows; ++i) {
       const ptrdiff_t end = offset(*this, std::min(n_rows, i + capacity));
       block_entries = std::max(block_entries, end - offset(*this, i));

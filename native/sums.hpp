@@ -148,8 +148,16 @@ class Adder {
     }
   }
 
-  // n_clusters x capacity, zero where a center is not active.
+  // n_clusters x capacity, zero where a center is not active and behind the last row.
   void spread(Nearest<T>& nearest, Terms& terms, int n_rows) {
+    if (nearest.all) {
+      std::copy(terms.pull.begin(), terms.pull.end(), weights_.begin());
+      for (int k = 0; n_rows < capacity_ && k < n_clusters_; ++k) {
+        T* weights = weights_.data() + static_cast<size_t>(k) * capacity_;
+        std::fill(weights + n_rows, weights + capacity_, T(0));
+      }
+      return;
+    }
     std::fill(weights_.begin(), weights_.end(), T(0));
     for (int rank = 0; rank < nearest.ranks; ++rank) {
       const auto* index = nearest.index_at(rank);

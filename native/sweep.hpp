@@ -99,6 +99,10 @@ void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& cen
     double* __restrict losses = work.terms.at(work.terms.loss, rank);
     for (int i = 0; i < n_rows; ++i) losses[i] = loss.value(double(sq_dist[i]));
   }
+  const auto* __restrict smallest = work.nearest.smallest();
+  double* __restrict losses = work.terms.smallest.data();
+  for (int i = 0; i < n_rows; ++i) losses[i] = loss.value(double(smallest[i]));
+  work.terms.nearest_first = !work.nearest.all;
   membership.solve(work.terms, n_rows, work.nearest.ranks);
 }
 
@@ -116,7 +120,7 @@ void pull_or_hold(Workspace<Rows>& work, const double* weights, int n_rows, cons
     for (int i = 0; i < n_rows; ++i) pull[i] = phi[i] * loss.weight(losses[i]);
   }
   if (Loss::kink == 0) return;
-  const auto* nearest = work.nearest.sq_dist_at(0);
+  const auto* nearest = work.nearest.smallest();
   if (std::find(nearest, nearest + n_rows, 0) == nearest + n_rows) return;
   for (int rank = 0; rank < work.nearest.ranks; ++rank) {
     for (int i = 0; i < n_rows; ++i) {
@@ -151,8 +155,8 @@ void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
            const Places<typename Rows::Scalar>& out) {
   for (int i = 0; i < n_rows; ++i) {
     const ptrdiff_t row = begin + i;
-    if (out.labels) out.labels[row] = static_cast<std::int32_t>(work.nearest.index_at(0)[i]);
-    if (out.distances) out.distances[row] = std::sqrt(work.nearest.sq_dist_at(0)[i]);
+    if (out.labels) out.labels[row] = static_cast<std::int32_t>(work.nearest.labels()[i]);
+    if (out.distances) out.distances[row] = std::sqrt(work.nearest.smallest()[i]);
     if (out.counts) {
       out.counts[row] = 0;
       for (int rank = 0; rank < entries; ++rank) {
@@ -168,7 +172,7 @@ template <class Rows, class Body>
 bool for_each_block(const Rows& rows, const Pass& pass, const Strips& strips, const Wanted& wanted,
                     Body&& body) {
   const int c = pass.centers.n_clusters;
-  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar));
+  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar), wanted.ranks);
   const int n_threads = useful_threads(pass.n_threads, strips, c * rows.n_features);
   std::vector<Workspace<Rows>> work;
   work.reserve(n_threads);

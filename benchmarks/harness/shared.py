@@ -70,12 +70,18 @@ def native_engine(X: np.ndarray, n_active: int) -> NativeEngine:
     return NativeEngine(data, problem, effective_threads(None))
 
 
+SPINNING = 0.02
+"""Seconds after which no thread of another library spins any more."""
+
+
 def seconds_per_pass(engine: NativeEngine, centers: np.ndarray, passes: int) -> float:
     """Seconds of a pass and of the step after it.
 
-    A first pass does not count: threads of whatever ran before it may still spin.
+    Threads of whatever ran before spin for some milliseconds, so the first passes do not count.
     """
-    centers = engine.sweep(centers).centers(centers)
+    began = time.perf_counter()
+    while time.perf_counter() - began < SPINNING:
+        engine.sweep(centers)
     began = time.perf_counter()
     for _ in range(passes):
         centers = engine.sweep(centers).centers(centers)

@@ -94,16 +94,20 @@ class LBFGS:
     def _direction(self, gradient: Floats, weight: Floats) -> Floats:
         """Two-loop recursion."""
         direction = -gradient
+        scratch = np.empty_like(direction)
         steps = []
         for shift, change, curvature in reversed(self._pairs):
             step = dot(shift, direction) / curvature
-            direction = direction - step * change
+            direction -= np.multiply(change, step, out=scratch)
             steps.append(step)
         precondition = 1 / (2 * weight[:, None])
         _, change, curvature = self._pairs[-1]
-        direction = direction * precondition * (curvature / dot(change, change * precondition))
+        direction *= precondition * (
+            curvature / dot(change, np.multiply(change, precondition, out=scratch))
+        )
         for (shift, change, curvature), step in zip(self._pairs, reversed(steps), strict=True):
-            direction = direction + (step - dot(change, direction) / curvature) * shift
+            rest = step - dot(change, direction) / curvature
+            direction += np.multiply(shift, rest, out=scratch)
         return direction
 
 
@@ -120,5 +124,9 @@ def suits(problem: Problem) -> bool:
 
 
 def dot(a: Floats, b: Floats) -> float:
-    """Sum of products, in an order that no thread count changes."""
-    return float((a * b).sum())
+    """Sum of products, in an order that no thread count changes.
+
+    BLAS shares long vectors among its threads, so they come in pieces too short for that.
+    """
+    a, b, piece = a.ravel(), b.ravel(), 8192
+    return float(sum(np.vdot(a[i : i + piece], b[i : i + piece]) for i in range(0, a.size, piece)))
