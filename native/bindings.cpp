@@ -205,13 +205,14 @@ void lower_costs(const Rows& any, ConstDoubles centers, AnyLoss loss, int n_thre
 
 template <class T>
 void total_costs(const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles candidates,
-                 AnyLoss loss, int n_threads, Array<const T> costs, Doubles totals) {
+                 AnyLoss loss, int n_threads, Array<const T> costs, Doubles totals,
+                 std::optional<Array<T>> losses) {
   const Pass pass = pass_of(candidates, weights, n_threads);
   run([&] {
     return std::visit(
         [&](const auto& rows, const auto& l) {
           if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return potentials(rows, pass, l, costs.data(), totals.data());
+            return potentials(rows, pass, l, costs.data(), totals.data(), data_or_null(losses));
           } else {
             return wrong_precision();
           }
@@ -329,7 +330,7 @@ NB_MODULE(SFUMATO_MODULE, m) {
   const auto bind_potentials = [&m](const char* name, auto* function) {
     m.def(name, function, "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
           "loss"_a, "n_threads"_a, "costs"_a.noconvert(), "totals"_a.noconvert(),
-          "Total cost if each candidate alone became a center.");
+          "losses"_a.noconvert().none(), "Total cost if each candidate alone became a center.");
   };
   bind_potentials("potentials_float64", &total_costs<double>);
   bind_potentials("potentials_float32", &total_costs<float>);

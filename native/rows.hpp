@@ -124,7 +124,7 @@ class DenseRows<T>::Block {
                 double* sums) const {
     const ptrdiff_t d = rows_.n_features;
     for_each_group<4>(n_clusters, [&](ptrdiff_t k, auto group) {
-      for_each_group<3>(end - begin, [&](ptrdiff_t f, auto features) {
+      for_each_group<2>(end - begin, [&](ptrdiff_t f, auto features) {
         const ptrdiff_t j = begin + f;
         dot_group<group, features>(weights.data() + k * capacity_,
                                    panels_.data() + j * kTileRows<T>, d, sums + k * d + j);
@@ -167,18 +167,22 @@ class DenseRows<T>::Block {
   template <int Group, int Features>
   void dot_group(const T* weights, const T* panel, ptrdiff_t n_features, double* sums) const {
     typename L::Vector dot[Group][Features] = {};
-    for (int i = 0; i < n_rows_; i += kTileRows<T>, panel += panel_size_) {
+    const ptrdiff_t stride = capacity_, next_panel = panel_size_ - L::width;
+    const T* const end = weights + n_rows_;
+    while (weights < end) {
 #pragma GCC unroll 2
-      for (int half = 0; half < kTileRows<T>; half += L::width) {
+      for (int half = 0; half < 2; ++half) {
         typename L::Vector x[Features];
 #pragma GCC unroll 4
-        for (int f = 0; f < Features; ++f) x[f] = L::load(panel + f * kTileRows<T> + half);
+        for (int f = 0; f < Features; ++f) x[f] = L::load(panel + f * kTileRows<T>);
 #pragma GCC unroll 4
         for (int k = 0; k < Group; ++k) {
-          const auto weight = L::load(weights + k * capacity_ + i + half);
+          const auto weight = L::load(weights + k * stride);
 #pragma GCC unroll 4
           for (int f = 0; f < Features; ++f) dot[k][f] += weight * x[f];
         }
+        weights += L::width;
+        panel += half == 0 ? L::width : next_panel;
       }
     }
 #pragma GCC unroll 4

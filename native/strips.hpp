@@ -23,7 +23,8 @@ inline int block_rows(ptrdiff_t n_features, size_t scalar_bytes, int ranks) {
   const ptrdiff_t row_bytes =
       static_cast<ptrdiff_t>(scalar_bytes) * std::max<ptrdiff_t>(1, n_features);
   const ptrdiff_t fitting = kBlockBytes / row_bytes / 32 * 32;
-  const ptrdiff_t few = std::max(64, kBlockEntries / std::max(1, ranks) / 32 * 32);
+  const ptrdiff_t least = n_features < 256 ? 64 : 128;  // For wide rows, entries hardly matter.
+  const ptrdiff_t few = std::max<ptrdiff_t>(least, kBlockEntries / std::max(1, ranks) / 32 * 32);
   return static_cast<int>(
       std::clamp<ptrdiff_t>(std::min(fitting, few), kLeastBlock, kLargestBlock));
 }
@@ -63,7 +64,7 @@ Strips cut_freely(const Rows& rows) {
 // Waking a thread takes longer than some passes do: each must have enough to do. The results do not
 // depend on this.
 inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_per_row) {
-  constexpr ptrdiff_t least_work = 1 << 17;  // Differences to square, some tens of microseconds.
+  constexpr ptrdiff_t least_work = 1 << 22;  // Differences to square, some 0.2 milliseconds.
   const ptrdiff_t worthwhile = strips.n_rows * work_per_row / least_work + 1;
   return static_cast<int>(std::min<ptrdiff_t>({n_threads, strips.count, worthwhile}));
 }

@@ -248,10 +248,13 @@ bool lower(const Rows& rows, const Pass& pass, const Loss& loss, typename Rows::
   return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
 }
 
-// totals[k] = sum_i v_i min(costs[i], loss of row i to center k).
+// totals[k] = sum_i v_i min(costs[i], loss of row i to center k). Losses (n_rows x n_clusters) are
+// kept if there is room for them.
 template <class Rows, class Loss>
 bool potentials(const Rows& rows, const Pass& pass, const Loss& loss,
-                const typename Rows::Scalar* costs, double* totals) {
+                const typename Rows::Scalar* costs, double* totals,
+                typename Rows::Scalar* losses = nullptr) {
+  using T = typename Rows::Scalar;
   constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;
@@ -266,7 +269,9 @@ bool potentials(const Rows& rows, const Pass& pass, const Loss& loss,
         for (int i = 0; i < m; ++i) {
           const double cost = costs[begin + first + i];
           const double v = pass.weights ? pass.weights[begin + first + i] : 1.0;
-          sums[k * lanes + i] += v * std::min(cost, loss.value(double(sq_dist[k * lanes + i])));
+          const double value = loss.value(double(sq_dist[k * lanes + i]));
+          if (losses) losses[(begin + first + i) * c + k] = static_cast<T>(value);
+          sums[k * lanes + i] += v * std::min(cost, value);
         }
       }
     });

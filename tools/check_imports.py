@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
         "solve.statistics",
         "solve.stopping",
     },
+    "solve.racing": {"solve.solver"},
     "solve.tuning": {
         "engines.base",
         "problem",
@@ -76,6 +77,7 @@ ALLOWED: dict[str, set[str]] = {
         "problem",
         "registry",
         "solve.initializers",
+        "solve.racing",
         "solve.solution",
         "solve.solver",
         "solve.stopping",

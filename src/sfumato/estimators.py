@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -32,19 +32,13 @@ from sfumato.engines.base import Engine
 from sfumato.engines.threads import effective_threads
 from sfumato.problem import Loss, Membership, Power, Problem, Simplex
 from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
+from sfumato.solve.racing import RACE, Plan, run_starts
 from sfumato.solve.solution import Outcome, Solution
-from sfumato.solve.solver import solve
+from sfumato.solve.solver import Descent
 from sfumato.solve.stopping import Stopping
 from sfumato.solve.tuning import tune
 
 Floats = NDArray[np.floating]
-
-DEFAULT_RESTARTS = 5
-"""``n_init="auto"`` for random starts; see ``docs/restarts.md`` for the measurements behind it."""
-
-SAME_OPTIMUM = 1e-10
-"""Starts whose objectives differ by a smaller share found the same optimum. The earliest is kept,
-so that rounding has no say in the order of the clusters."""
 
 
 class BaseFuzzyClustering(
@@ -157,29 +151,37 @@ class BaseFuzzyClustering(
         y: Any,
         sample_weight: Any,
     ) -> Solution:
-        """Lowest objective of ``n_init`` starts, with callbacks told of every iteration."""
-        n_init = self.n_init
-        if n_init == "auto" or not initializer.random:
-            n_init = DEFAULT_RESTARTS if initializer.random else 1
+        """Lowest objective of all starts, with callbacks told of every iteration."""
+        plan = Plan(1) if not initializer.random else self._plan()
         given = {"X": X, "y": y}
         if sample_weight is not None:
             given["metadata"] = {"sample_weight": sample_weight}
-        context = self._init_callback_context(max_subtasks=n_init)
+        context = self._init_callback_context(max_subtasks=plan.starts)
         fit = FitTask(self, context, given, lambda centers: self._attributes(centers, engine))
         stopping = Stopping(self.max_iter, self.tol)
-        best: Solution | None = None
-        for restart in range(int(n_init)):
-            task = fit.subtask(f"start {restart}", max_subtasks=self.max_iter)
-            start = initializer.centers(engine, self.n_clusters, rng)
-            acceleration = registry.resolve_acceleration(self.acceleration, engine.problem)
-            found = solve(engine, start, stopping, IterationTasks(task), acceleration)
-            if best is None or found.objective < best.objective * (1 - SAME_OPTIMUM):
-                best = found
-            if task.end(best.centers):
-                break
-        assert best is not None
+        tasks: dict[Descent, FitTask] = {}
+
+        def starts() -> Iterator[Descent]:
+            for number in range(plan.starts):
+                task = fit.subtask(f"start {number}", max_subtasks=self.max_iter)
+                start = initializer.centers(engine, self.n_clusters, rng)
+                acceleration = registry.resolve_acceleration(self.acceleration, engine.problem)
+                descent = Descent(engine, start, stopping, IterationTasks(task), acceleration)
+                tasks[descent] = task
+                yield descent
+
+        best = run_starts(
+            starts(), plan.rungs, lambda start, best: tasks.pop(start).end(best.centers)
+        )
+        for task in tasks.values():  # Of starts that a callback left where they stood.
+            task.end(best.centers)
+        best.stop()
         fit.end(best.centers)
-        return best
+        return best.solution()
+
+    def _plan(self) -> Plan:
+        """How many random starts, and which of them run to the end."""
+        return RACE if self.n_init == "auto" else Plan(int(self.n_init))
 
     def _attributes(self, centers: Floats, engine: Engine) -> dict[str, Any]:
         """Attributes that predict, transform and score need."""
@@ -350,8 +352,9 @@ class FuzzyClustering(BaseFuzzyClustering):
         distinct rows; "auto" is "k-means++". An array has shape (n_clusters, n_features). A
         callable is called as ``init(X, n_clusters, random_state=rng)`` and returns such an array.
     n_init : int or "auto", default="auto"
-        Number of starts, of which the one with the lowest objective is kept. "auto" is 5, and 1
-        where ``init`` is an array.
+        Number of starts, of which the one with the lowest objective is kept. All of a given number
+        run to the end. "auto" races 10 starts: the best 4 after 5 iterations and the best 2 after
+        10 go on. Where ``init`` is an array, there is 1.
     max_iter : int, default=300
         Largest number of iterations of a start.
     tol : float, default=1e-7

@@ -144,7 +144,7 @@ def test_hooks_receive_what_the_user_gave(X: np.ndarray) -> None:
 @each("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_the_fitted_estimator_can_predict(estimator: BaseEstimator, X: np.ndarray) -> None:
     recorder = Recorder()
-    model = clone(estimator).set_callbacks(recorder).fit(X)
+    model = clone(estimator).set_params(n_init=3).set_callbacks(recorder).fit(X)
     new = blobs(20, 3, 3, seed=1)
     for task, fitted in recorder.fitted:
         assert fitted is not None, task

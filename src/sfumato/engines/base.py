@@ -84,8 +84,11 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def potentials(self, costs: Floats, candidates: Floats) -> Floats:
-        """Weighted total of the costs if each candidate alone were added to the centers."""
+    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
+        """Weighted total of the costs if each candidate alone were added to the centers.
+
+        ``losses``, (n_rows, n_candidates) in the precision of the data, is filled if given.
+        """
 
     def take(self, index: NDArray[np.integer]) -> Floats:
         """Chosen rows, dense float64."""

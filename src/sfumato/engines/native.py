@@ -98,7 +98,7 @@ class NativeEngine(Engine):
         """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
         self._typed("lower")(self._rows, self._local(centers), self._loss, self.n_threads, costs)
 
-    def potentials(self, costs: Floats, candidates: Floats) -> Floats:
+    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
         totals = np.empty(len(candidates))
         self._typed("potentials")(
@@ -109,6 +109,7 @@ class NativeEngine(Engine):
             self.n_threads,
             costs,
             totals,
+            losses,
         )
         return totals
 

@@ -93,13 +93,15 @@ class ReferenceEngine(Engine):
             losses = self.problem.loss.value(squared_distances(rows, centers))
             costs[block] = np.minimum(costs[block], losses.min(axis=1))
 
-    def potentials(self, costs: Floats, candidates: Floats) -> Floats:
+    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
         weights = self.data.weights_or_ones()
         totals = np.zeros(len(candidates))
         for block, rows in self.data.blocks():
-            losses = self.problem.loss.value(squared_distances(rows, candidates))
-            totals += weights[block] @ np.minimum(costs[block, None], losses)
+            values = self.problem.loss.value(squared_distances(rows, candidates))
+            totals += weights[block] @ np.minimum(costs[block, None], values)
+            if losses is not None:
+                losses[block] = values
         return totals
 
 

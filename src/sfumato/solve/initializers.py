@@ -19,6 +19,10 @@ from sfumato.engines.base import Engine
 Floats = NDArray[np.floating]
 
 
+KEPT_LOSSES = 16
+"""Features per candidate from which seeding keeps their losses: a sixteenth of the data."""
+
+
 class Initializer(Protocol):
     """Whatever proposes initial centers."""
 
@@ -53,10 +57,17 @@ class KMeansPlusPlus:
         seeds[0] = engine.take(draw(weights, order, 1, rng))[0]
         costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
         engine.lower(costs, seeds[:1])
+        # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
+        kept = engine.data.n_features >= KEPT_LOSSES * trials
+        losses = np.empty((engine.n_rows, trials), dtype=costs.dtype) if kept else None
         for k in range(1, n_clusters):
             candidates = engine.take(draw(weights, order, trials, rng, costs))
-            seeds[k] = candidates[int(np.argmin(engine.potentials(costs, candidates)))]
-            engine.lower(costs, seeds[k : k + 1])
+            best = int(np.argmin(engine.potentials(costs, candidates, losses)))
+            seeds[k] = candidates[best]
+            if losses is None:
+                engine.lower(costs, seeds[k : k + 1])
+            else:
+                np.minimum(costs, losses[:, best], out=costs)
         return seeds
 
 

@@ -39,7 +39,14 @@ def solve(
     observer: Observer | None = None,
     acceleration: Acceleration | None = None,
 ) -> Solution:
-    """Minimize the engine's problem from the given centers.
+    """Minimize the engine's problem from the given centers; see :class:`Descent`."""
+    descent = Descent(engine, start, stopping, observer, acceleration)
+    descent.run()
+    return descent.solution()
+
+
+class Descent:
+    """The loop from one start, which can pause and go on.
 
     Parameters
     ----------
@@ -53,35 +60,79 @@ def solve(
     acceleration : Acceleration, optional
         Who proposes steps; a proposal that raises the objective is replaced by the plain step.
 
-    Returns
-    -------
-    Solution
-        Its centers are those at which the objective was last evaluated.
+    Attributes
+    ----------
+    centers : ndarray
+        Those at which the objective was last evaluated.
+    outcome : Outcome or None
+        Why it ended; None while it has not.
     """
-    began = time.perf_counter()
-    acceleration = PlainSteps() if acceleration is None else acceleration
-    history: list[IterationRecord] = []
-    outcome: Outcome | None = None
-    step = Step(np.array(start, dtype=np.float64))
-    while outcome is None:
-        if observer is not None:
-            observer.begin()
-        centers, statistics, passes = _evaluate(engine, step, history, acceleration)
-        plain, repairs = repair(engine, centers, statistics.centers(centers), statistics)
-        objectives = [*(record.objective for record in history), statistics.objective]
-        outcome = stopping(objectives, bool(repairs))
+
+    def __init__(
+        self,
+        engine: Engine,
+        start: Floats,
+        stopping: Stopping,
+        observer: Observer | None = None,
+        acceleration: Acceleration | None = None,
+    ) -> None:
+        self.engine = engine
+        self.stopping = stopping
+        self.observer = observer
+        self.acceleration = PlainSteps() if acceleration is None else acceleration
+        self.centers: Floats = np.array(start, dtype=np.float64)
+        self.history: list[IterationRecord] = []
+        self.outcome: Outcome | None = None
+        self._step = Step(self.centers)
+
+    def run(self, iterations: int | None = None) -> None:
+        """Go on to the end, or until there were so many iterations in all."""
+        while self.outcome is None and (iterations is None or len(self.history) < iterations):
+            self._iterate()
+
+    def stop(self) -> None:
+        """End here, if it has not ended of itself."""
+        if self.outcome is None:
+            self.outcome = Outcome.STOPPED_BY_CALLBACK
+            self.history[-1] = replace(self.history[-1], shift=0.0, repairs=())
+
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.outcome is None
+
+    @property
+    def objective(self) -> float:
+        """Objective at the centers."""
+        return self.history[-1].objective
+
+    def solution(self) -> Solution:
+        """What was found."""
+        assert self.outcome is not None, "the descent has not ended"
+        return Solution(self.centers, tuple(self.history), self.outcome)
+
+    def _iterate(self) -> None:
+        began = time.perf_counter()
+        if self.observer is not None:
+            self.observer.begin()
+        centers, statistics, passes = _evaluate(
+            self.engine, self._step, self.history, self.acceleration
+        )
+        plain, repairs = repair(self.engine, centers, statistics.centers(centers), statistics)
+        objectives = [*(record.objective for record in self.history), statistics.objective]
+        outcome = self.stopping(objectives, bool(repairs))
         if outcome is None:
-            step = _next_step(acceleration, centers, statistics, plain, repairs)
+            step = _next_step(self.acceleration, centers, statistics, plain, repairs)
         else:
             step, repairs = Step(centers), ()
-        seconds = time.perf_counter() - began
+        before = self.history[-1].seconds if self.history else 0.0
+        seconds = before + time.perf_counter() - began
         shift = largest_shift(centers, step.centers)
         record = IterationRecord(statistics.objective, seconds, shift, repairs, passes)
-        if observer is not None and observer.end(record, centers) and outcome is None:
+        if self.observer is not None and self.observer.end(record, centers) and outcome is None:
             outcome = Outcome.STOPPED_BY_CALLBACK
             record = replace(record, shift=0.0, repairs=())  # The step is not taken.
-        history.append(record)
-    return Solution(centers, tuple(history), outcome)
+        self.history.append(record)
+        self.centers, self.outcome, self._step = centers, outcome, step
 
 
 class Step(NamedTuple):

@@ -1,0 +1,86 @@
+"""Starts that are thinned out on the way, with objectives made up by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato import REFCMFS
+from sfumato.solve.racing import RACE, Plan, Rung, run_starts
+from sfumato.solve.solution import Outcome
+from tests.catalogue import blobs
+
+
+class Scripted:
+    """Stands in for a descent: its objectives are known beforehand."""
+
+    def __init__(self, *objectives):
+        self.objectives = objectives
+        self.done = 0
+        self.outcome = None
+
+    def run(self, iterations=None):
+        self.done = min(iterations or len(self.objectives), len(self.objectives))
+        if self.done == len(self.objectives):
+            self.outcome = Outcome.CONVERGED
+
+    def is_running(self):
+        return self.outcome is None
+
+    @property
+    def objective(self):
+        return self.objectives[self.done - 1]
+
+
+def collect(starts, rungs, stop_at=None):
+    """Best start, and those that ended, in order."""
+    ended = []
+
+    def tell(start, best):
+        ended.append(start)
+        return start is stop_at
+
+    return run_starts(iter(starts), rungs, tell), ended
+
+
+def test_without_rungs_all_run_to_the_end():
+    starts = [Scripted(9, 5), Scripted(8, 7, 4), Scripted(3, 3, 4.5)]
+    best, ended = collect(starts, ())
+    assert best is starts[1]
+    assert ended == starts
+    assert all(start.outcome is Outcome.CONVERGED for start in starts)
+
+
+def test_the_worst_are_dropped_at_each_rung():
+    slow, middle, good, short = Scripted(9, 1, 1), Scripted(5, 4, 3), Scripted(6, 2, 2), Scripted(7)
+    best, ended = collect([slow, middle, good, short], (Rung(1, 3), Rung(2, 1)))
+    # After one iteration 9 is the worst; after two, good has 2 and middle 4, and short stays at 7.
+    assert best is good
+    assert ended == [short, slow, middle, good]
+    assert (slow.done, middle.done, good.done) == (1, 2, 3)
+
+
+def test_the_first_of_equals_wins():
+    first, second = Scripted(2.0, 1.0), Scripted(2.0, 1.0 - 1e-13)
+    assert collect([first, second], ())[0] is first
+    assert collect([first, second], (Rung(1, 2),))[0] is first
+
+
+@pytest.mark.parametrize("rungs", [(), (Rung(1, 1),)])
+def test_whoever_is_told_can_end_all(rungs):
+    starts = [Scripted(5), Scripted(4, 3, 2), Scripted(6, 1)]
+    best, ended = collect(starts, rungs, stop_at=starts[0])
+    assert best is starts[0]
+    assert ended == starts[:1]
+    assert starts[1].done == 0, "nothing else was begun"
+
+
+def test_auto_races_and_a_number_does_not():
+    X = blobs(200, 3, 6)
+    model = REFCMFS(6, fuzzifier=1.5, random_state=0)
+    assert model._plan() == RACE
+    assert model.set_params(n_init=3)._plan() == Plan(3)
+    raced = REFCMFS(6, fuzzifier=1.5, random_state=0).fit(X)
+    everyone = REFCMFS(6, fuzzifier=1.5, n_init=RACE.starts, random_state=0).fit(X)
+    np.testing.assert_allclose(raced.objective_, everyone.objective_, rtol=1e-6)
+    assert raced.outcome_.converged
