@@ -77,9 +77,9 @@ def test_whoever_is_told_can_end_all(rungs):
 
 def test_auto_races_and_a_number_does_not():
     X = blobs(200, 3, 6)
-    model = REFCMFS(6, fuzzifier=1.5, random_state=0)
-    assert model._plan() == RACE
-    assert model.set_params(n_init=3)._plan() == Plan(3)
+    assert Plan.of("auto", random=True) == RACE
+    assert Plan.of(3, random=True) == Plan(3)
+    assert Plan.of("auto", random=False) == Plan.of(3, random=False) == Plan(1)
     raced = REFCMFS(6, fuzzifier=1.5, random_state=0).fit(X)
     everyone = REFCMFS(6, fuzzifier=1.5, n_init=RACE.starts, random_state=0).fit(X)
     np.testing.assert_allclose(raced.objective_, everyone.objective_, rtol=1e-6)

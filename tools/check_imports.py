@@ -50,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
         "solve.stopping",
     },
     "solve.racing": {"solve.solver"},
+    "solve.span": {"data"},
     "solve.tuning": {
         "engines.base",
         "problem",
@@ -80,6 +81,7 @@ ALLOWED: dict[str, set[str]] = {
         "solve.racing",
         "solve.solution",
         "solve.solver",
+        "solve.span",
         "solve.stopping",
         "solve.tuning",
         "validation",

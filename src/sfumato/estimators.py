@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,9 +33,10 @@ from sfumato.engines.base import Engine
 from sfumato.engines.threads import effective_threads
 from sfumato.problem import Loss, Membership, Power, Problem, Simplex
 from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
-from sfumato.solve.racing import RACE, Plan, run_starts
+from sfumato.solve.racing import Plan, run_starts
 from sfumato.solve.solution import Outcome, Solution
 from sfumato.solve.solver import Descent
+from sfumato.solve.span import stay, turn
 from sfumato.solve.stopping import Stopping
 from sfumato.solve.tuning import tune
 
@@ -121,12 +123,22 @@ class BaseFuzzyClustering(
         data = validation.check_fit_data(self, X, sample_weight)
         validation.check_enough_rows(data, self.n_clusters)
         rng = check_random_state(self.random_state)
-        engine = engine_class(data, problem, effective_threads(self.n_threads))
+        n_threads = effective_threads(self.n_threads)
         initializer = self._initializer(X, data)
+        turned = turn(data) if isinstance(self.init, str) else stay(data)
+        engine = engine_class(turned.data, problem, n_threads)
         problem, dimension = tune(engine, self.n_clusters, initializer, rng)
         engine = engine.with_problem(problem)
-        solution = self._best_of_restarts(engine, initializer, rng, X, y, sample_weight)
-        self._remember(solution, engine, dimension)
+        final = engine if turned.data is data else engine_class(data, problem, n_threads)
+
+        def attributes(centers: Floats) -> dict[str, Any]:
+            return self._attributes(turned.back(centers), final)
+
+        given = {"X": X, "y": y}
+        if sample_weight is not None:
+            given["metadata"] = {"sample_weight": sample_weight}
+        best = self._best_of_restarts(engine, initializer, rng, given, attributes)
+        self._remember(replace(best, centers=turned.back(best.centers)), final, dimension)
 
     def _initializer(self, X: Any, data: Data) -> Initializer:
         """Object that proposes initial centers."""
@@ -147,17 +159,13 @@ class BaseFuzzyClustering(
         engine: Engine,
         initializer: Initializer,
         rng: np.random.RandomState,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
+        given: dict[str, Any],
+        attributes: Callable[[Floats], dict[str, Any]],
     ) -> Solution:
         """Lowest objective of all starts, with callbacks told of every iteration."""
-        plan = Plan(1) if not initializer.random else self._plan()
-        given = {"X": X, "y": y}
-        if sample_weight is not None:
-            given["metadata"] = {"sample_weight": sample_weight}
+        plan = Plan.of(self.n_init, initializer.random)
         context = self._init_callback_context(max_subtasks=plan.starts)
-        fit = FitTask(self, context, given, lambda centers: self._attributes(centers, engine))
+        fit = FitTask(self, context, given, attributes)
         stopping = Stopping(self.max_iter, self.tol)
         tasks: dict[Descent, FitTask] = {}
 
@@ -178,10 +186,6 @@ class BaseFuzzyClustering(
         best.stop()
         fit.end(best.centers)
         return best.solution()
-
-    def _plan(self) -> Plan:
-        """How many random starts, and which of them run to the end."""
-        return RACE if self.n_init == "auto" else Plan(int(self.n_init))
 
     def _attributes(self, centers: Floats, engine: Engine) -> dict[str, Any]:
         """Attributes that predict, transform and score need."""

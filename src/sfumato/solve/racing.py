@@ -28,9 +28,15 @@ class Plan(NamedTuple):
     starts: int
     rungs: tuple[Rung, ...] = ()
 
+    @classmethod
+    def of(cls, n_init: int | str, random: bool) -> Plan:
+        """What ``n_init`` means: a race for "auto"; one start where all would be the same."""
+        if not random:
+            return cls(1)
+        return RACE if n_init == "auto" else cls(int(n_init))
+
 
 RACE = Plan(10, (Rung(5, 4), Rung(10, 2)))
-"""The default."""
 
 
 def run_starts(
