@@ -12,7 +12,8 @@ namespace sfumato {
 
 constexpr std::size_t kLineBytes = 64;
 
-// Blocks that were given back, up to a bound. Small ones are left to the system, which keeps them.
+// Blocks that were given back, up to a bound, by size classes: powers of two. Small blocks are left
+// to the system, which keeps them, and so are large ones, which it does not.
 class Pool {
  public:
   static Pool& shared() {
@@ -21,30 +22,29 @@ class Pool {
   }
 
   void* take(std::size_t bytes) {
-    if (bytes >= kLeastBytes) {
+    const std::size_t size = size_class(bytes);
+    if (size == 0) return ::operator new(bytes, std::align_val_t(kLineBytes));
+    {
       const std::lock_guard<std::mutex> lock(mutex_);
-      const auto fits = [&](const Block& block) {
-        return block.bytes >= bytes && block.bytes / 2 <= bytes;
-      };
-      const auto found = std::find_if(blocks_.begin(), blocks_.end(), fits);
+      const auto found = std::find_if(blocks_.begin(), blocks_.end(),
+                                      [&](const Block& block) { return block.bytes == size; });
       if (found != blocks_.end()) {
         void* memory = found->memory;
-        kept_ -= found->bytes;
+        kept_ -= size;
         blocks_.erase(found);
         return memory;
       }
     }
-    return ::operator new(bytes, std::align_val_t(kLineBytes));
+    return ::operator new(size, std::align_val_t(kLineBytes));
   }
 
-  // A block may be larger than was asked for; what it really holds is then forgotten, which only
-  // makes it fit less often.
   void give(void* memory, std::size_t bytes) {
-    if (bytes >= kLeastBytes) {
+    const std::size_t size = size_class(bytes);
+    if (size > 0) {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (kept_ + bytes <= kMostKept && blocks_.size() < blocks_.capacity()) {
-        blocks_.push_back({memory, bytes});
-        kept_ += bytes;
+      if (kept_ + size <= kMostKept && blocks_.size() < kMostBlocks) {
+        blocks_.push_back({memory, size});  // There is room: no allocation that could fail.
+        kept_ += size;
         return;
       }
     }
@@ -56,9 +56,18 @@ class Pool {
     void* memory;
     std::size_t bytes;
   };
-  static constexpr std::size_t kLeastBytes = 1 << 16, kMostKept = 1 << 24, kMostBlocks = 64;
+  static constexpr std::size_t kLeast = 1 << 16, kLargest = 1 << 22;
+  static constexpr std::size_t kMostKept = 1 << 24, kMostBlocks = 64;
 
   Pool() { blocks_.reserve(kMostBlocks); }
+
+  // Zero for sizes that are not kept.
+  static std::size_t size_class(std::size_t bytes) {
+    if (bytes < kLeast || bytes > kLargest) return 0;
+    std::size_t size = kLeast;
+    while (size < bytes) size *= 2;
+    return size;
+  }
 
   std::mutex mutex_;
   std::vector<Block> blocks_;

@@ -39,7 +39,7 @@ struct Strips {
 };
 
 // A strip has sums of its own, n_clusters x n_features of them. All together they stay under a
-// twelfth of the numbers that the rows store, or under a million where that is less.
+// twelfth of the numbers that the rows store, or under a million where that is more.
 inline Strips cut(ptrdiff_t n_rows, ptrdiff_t n_clusters, ptrdiff_t n_features, ptrdiff_t stored) {
   constexpr ptrdiff_t most = 64, few = 4, least_rows = 64, always = 1 << 20;
   const ptrdiff_t sums = std::max<ptrdiff_t>(1, n_clusters * n_features);
@@ -64,7 +64,7 @@ Strips cut_freely(const Rows& rows) {
 // Waking a thread takes longer than some passes do: each must have enough to do. The results do not
 // depend on this.
 inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_per_row) {
-  constexpr ptrdiff_t least_work = 1 << 22;  // Differences to square, some 0.2 milliseconds.
+  constexpr ptrdiff_t least_work = 1 << 21;  // Differences to square, some 0.1 milliseconds.
   const ptrdiff_t worthwhile = strips.n_rows * work_per_row / least_work + 1;
   return static_cast<int>(std::min<ptrdiff_t>({n_threads, strips.count, worthwhile}));
 }

@@ -106,16 +106,24 @@ void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& cen
   membership.solve(work.terms, n_rows, work.nearest.ranks);
 }
 
+// Power of two that brings the largest weight near one: pulls are rounded to the precision of the
+// rows, and float32 has little range.
+inline double weight_scale(const double* weights, ptrdiff_t n_rows) {
+  if (weights == nullptr) return 1.0;
+  const double largest = *std::max_element(weights, weights + n_rows);
+  return largest > 0 ? std::ldexp(1.0, -std::ilogb(largest)) : 1.0;
+}
+
 // How hard each row pulls its centers; rows that coincide with a center hold it instead.
 template <class Rows, class Loss>
-void pull_or_hold(Workspace<Rows>& work, const double* weights, int n_rows, const Loss& loss,
-                  const StripSums& layout, double* sums) {
+void pull_or_hold(Workspace<Rows>& work, const double* weights, double scale, int n_rows,
+                  const Loss& loss, const StripSums& layout, double* sums) {
   for (int rank = 0; rank < work.nearest.ranks; ++rank) {
     const double* __restrict losses = work.terms.at(work.terms.loss, rank);
     double* __restrict phi = work.terms.at(work.terms.phi, rank);
     double* __restrict pull = work.terms.at(work.terms.pull, rank);
     if (weights) {
-      for (int i = 0; i < n_rows; ++i) phi[i] *= weights[i];
+      for (int i = 0; i < n_rows; ++i) phi[i] *= weights[i] * scale;
     }
     for (int i = 0; i < n_rows; ++i) pull[i] = phi[i] * loss.weight(losses[i]);
   }
@@ -198,6 +206,7 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
   const int ranks = membership.n_nearest(c);
   const int entries = membership.n_entries(c) < 0 ? c : membership.n_entries(c);
   const Strips strips = cut(rows, c);
+  const double scale = weight_scale(pass.weights, rows.n_rows);
   StripSums sums(strips.count, c, moments ? d : 0);
   const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
     solve_block(work, centers, c, begin, n_rows, loss, membership);
@@ -207,7 +216,7 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
     }
     sums.objective(sums.of(strip)) += lane_sum(work.terms.objective.data(), n_rows);
     if (moments) {
-      pull_or_hold(work, weights, n_rows, loss, sums, sums.of(strip));
+      pull_or_hold(work, weights, scale, n_rows, loss, sums, sums.of(strip));
       work.adder.add(work.block, work.nearest, work.terms, n_rows, sums, sums.of(strip));
     }
     if (places) place(work, begin, n_rows, entries, *places);
@@ -220,11 +229,11 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
   *objective = sums.objective(total);
   if (moments == nullptr) return true;
   for (ptrdiff_t k = 0; k < c; ++k) {
-    moments->weight[k] = sums.weight(total, k);
-    moments->hold[k] = sums.hold(total, k);
+    moments->weight[k] = sums.weight(total, k) / scale;
+    moments->hold[k] = sums.hold(total, k) / scale;
     for (ptrdiff_t j = 0; j < d; ++j) {
       const double b = pass.centers.values[k * d + j];
-      moments->pull[k * d + j] = sums.center(total, k)[j] - moments->weight[k] * b;
+      moments->pull[k * d + j] = (sums.center(total, k)[j] - sums.weight(total, k) * b) / scale;
     }
   }
   return true;

@@ -60,10 +60,24 @@ def test_the_worst_are_dropped_at_each_rung():
     assert (slow.done, middle.done, good.done) == (1, 2, 3)
 
 
-def test_the_first_of_equals_wins():
-    first, second = Scripted(2.0, 1.0), Scripted(2.0, 1.0 - 1e-13)
-    assert collect([first, second], ())[0] is first
-    assert collect([first, second], (Rung(1, 2),))[0] is first
+def test_few_are_kept_at_a_time():
+    starts = [Scripted(float(n), 0.5) for n in range(9, 0, -1)]
+    ended = []
+
+    def tell(start, best):
+        ended.append((start, len([s for s in starts if s.done])))
+        return False
+
+    run_starts(iter(starts), (Rung(1, 2),), tell)
+    # From the third start on, one is dropped as soon as the next has run.
+    assert [begun for _, begun in ended[:7]] == [3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("rungs", [(), (Rung(1, 1),), (Rung(1, 2), Rung(2, 1))])
+def test_the_first_of_equals_wins(rungs):
+    equals = [Scripted(2.0, 1.5, 1.0)]
+    equals += [Scripted(*np.array([2.0, 1.5, 1.0]) * (1 - n * 1e-14)) for n in range(1, 6)]
+    assert collect(equals, rungs)[0] is equals[0]
 
 
 @pytest.mark.parametrize("rungs", [(), (Rung(1, 1),)])
@@ -73,6 +87,17 @@ def test_whoever_is_told_can_end_all(rungs):
     assert best is starts[0]
     assert ended == starts[:1]
     assert starts[1].done == 0, "nothing else was begun"
+
+
+def test_all_end_in_the_middle_of_a_race():
+    starts = [Scripted(5, 4, 4), Scripted(3, 2, 1)]
+    best, ended = collect(starts, (Rung(1, 2), Rung(2, 2)), stop_at=None)
+    assert best is starts[1]
+    assert ended == starts
+    starts = [Scripted(5, 4), Scripted(3, 2, 1)]
+    best, ended = collect(starts, (Rung(1, 2), Rung(2, 2)), stop_at=starts[0])
+    assert best is starts[1], "it is lower, though it waits for its turn"
+    assert ended == starts[:1]
 
 
 def test_auto_races_and_a_number_does_not():

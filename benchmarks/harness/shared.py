@@ -50,8 +50,16 @@ def load(path: Path) -> np.ndarray:
     return X if X.dtype.kind == "f" else X.astype(np.float64)
 
 
+SPINNING = 0.05
+"""Seconds after which no thread of another library spins any more."""
+
+
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that a call takes, and what it returns; warnings are silenced."""
+    """Seconds that a call takes, and what it returns; warnings are silenced.
+
+    Threads of whatever ran before, above all those of BLAS, spin for some time: it waits for them.
+    """
+    time.sleep(SPINNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
@@ -68,10 +76,6 @@ def native_engine(X: np.ndarray, n_active: int) -> NativeEngine:
     data = check_fit_data(KMeans(), X, None)
     problem = Problem(L21(), Power(n_active, FUZZIFIER))
     return NativeEngine(data, problem, effective_threads(None))
-
-
-SPINNING = 0.02
-"""Seconds after which no thread of another library spins any more."""
 
 
 def seconds_per_pass(engine: NativeEngine, centers: np.ndarray, passes: int) -> float:

@@ -59,6 +59,7 @@ class FitProgress:
             transient=True,
         )
         self.task = self.bar.add_task("looking at the data", total=None, iteration="")
+        self.iterations: dict[int, int] = {}
 
     def setup(self, estimator: Any, context: CallbackContext) -> None:
         """Learn how long the fit may become."""
@@ -74,11 +75,15 @@ class FitProgress:
 
     def on_fit_task_end(self, estimator: Any, context: CallbackContext) -> None:
         """Count an iteration, or the rest of those that a start might have made."""
-        if _depth(context) == 2:
+        if _depth(context) == 2:  # Starts take turns: say which one this iteration belongs to.
+            start, n_starts = context.parent.task_id, context.parent.parent.max_subtasks
+            self.iterations[start] = context.task_id + 1
+            where = f"start {start + 1} of {n_starts}"
             text = f"iteration {context.task_id + 1} of at most {estimator.max_iter}"
-            self.bar.update(self.task, advance=1, iteration=text)
+            self.bar.update(self.task, advance=1, description=where, iteration=text)
         elif _depth(context) == 1:
-            self.bar.update(self.task, completed=(context.task_id + 1) * estimator.max_iter)
+            rest = estimator.max_iter - self.iterations.pop(context.task_id, 0)
+            self.bar.update(self.task, advance=rest)
 
     def teardown(self, estimator: Any, context: CallbackContext) -> None:
         """Nothing is left to do: whoever started the bar ends it."""

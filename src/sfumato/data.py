@@ -65,6 +65,11 @@ class Data:
         """Whether the rows are a CSR matrix."""
         return bool(sp.issparse(self.rows))
 
+    @property
+    def nbytes(self) -> int:
+        """Size of the numbers that the rows store."""
+        return int(self.rows.data.nbytes if self.is_sparse else self.rows.nbytes)
+
     def weights_or_ones(self) -> Floats:
         """Weights as an array, without memory of their own if all are one."""
         if self.weights is None:

@@ -87,7 +87,7 @@ class BaseFuzzyClustering(
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Array, list, pandas or polars frame, memory map, CSR or CSC. float32 is computed in
-            float32, everything else in float64.
+            float32 (in float64 while wide data is solved in its span), everything else in float64.
         y : None
             Ignored; for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -125,9 +125,9 @@ class BaseFuzzyClustering(
         rng = check_random_state(self.random_state)
         n_threads = effective_threads(self.n_threads)
         initializer = self._initializer(X, data)
-        turned = turn(data) if isinstance(self.init, str) else stay(data)
+        turned = turn(data, self.n_clusters) if isinstance(self.init, str) else stay(data)
         engine = engine_class(turned.data, problem, n_threads)
-        problem, dimension = tune(engine, self.n_clusters, initializer, rng)
+        problem, dimension = tune(engine, self.n_clusters, initializer, rng, data.n_features)
         engine = engine.with_problem(problem)
         final = engine if turned.data is data else engine_class(data, problem, n_threads)
 

@@ -147,3 +147,22 @@ def test_double_precision_keeps_its_digits_at_a_large_offset(engine_name, loss):
     statistics = make_engine(engine_name, X, loss, Hard()).sweep(centers)
     np.testing.assert_allclose(statistics.weight, pull.sum(axis=0), rtol=1e-5)
     assert statistics.objective == pytest.approx(objective.sum(), rel=1e-9)
+
+
+@every_engine
+@every_dtype
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+@pytest.mark.parametrize("factor", [2.0**130, 2.0**-170], ids=["huge", "tiny"])
+@pytest.mark.parametrize("rule", [Hard(), Power(2, 1.5), Power(N_CLUSTERS, 2.0)], ids=repr)
+def test_weights_may_leave_the_range_of_the_rows(engine_name, dtype, storage, factor, rule):
+    """float32 ends at 2**128, weights are doubles: only their ratios matter."""
+    X = blobs(60, 4).astype(dtype)
+    weights = np.linspace(0, 2, len(X))
+    centers = X[:N_CLUSTERS].astype(np.float64) + 0.1
+    expected = make_engine(engine_name, STORAGES[storage](X), L21(), rule, weights).sweep(centers)
+    found = make_engine(engine_name, STORAGES[storage](X), L21(), rule, weights * factor).sweep(
+        centers
+    )
+    np.testing.assert_array_equal(found.weight, expected.weight * factor)
+    np.testing.assert_array_equal(found.pull, expected.pull * factor)
+    assert found.objective == expected.objective * factor

@@ -20,7 +20,7 @@ Floats = NDArray[np.floating]
 
 
 KEPT_LOSSES = 16
-"""Features per candidate from which seeding keeps their losses: a sixteenth of the data."""
+"""Seeding keeps the losses of its candidates if they take no more than a sixteenth of the data."""
 
 
 class Initializer(Protocol):
@@ -58,7 +58,7 @@ class KMeansPlusPlus:
         costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
         engine.lower(costs, seeds[:1])
         # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
-        kept = engine.data.n_features >= KEPT_LOSSES * trials
+        kept = KEPT_LOSSES * trials * costs.nbytes <= engine.data.nbytes
         losses = np.empty((engine.n_rows, trials), dtype=costs.dtype) if kept else None
         for k in range(1, n_clusters):
             candidates = engine.take(draw(weights, order, trials, rng, costs))

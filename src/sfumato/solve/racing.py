@@ -16,10 +16,16 @@ SAME_OPTIMUM = 1e-10
 
 
 class Rung(NamedTuple):
-    """After so many iterations, so many starts go on."""
+    """After so many iterations, or at the end if None, so many starts are left."""
 
-    iterations: int
+    iterations: int | None
     survivors: int
+
+
+END = Rung(None, 1)
+
+Told = Callable[[Descent, Descent], bool]
+"""Told of a start that has ended or is dropped, with the best so far; returns True to end all."""
 
 
 class Plan(NamedTuple):
@@ -42,7 +48,7 @@ RACE = Plan(10, (Rung(5, 4), Rung(10, 2)))
 def run_starts(
     starts: Iterable[Descent],
     rungs: tuple[Rung, ...],
-    ended: Callable[[Descent, Descent], bool],
+    ended: Told,
 ) -> Descent:
     """Best of the starts.
 
@@ -52,50 +58,58 @@ def run_starts(
         Asked for the next one when it can run.
     rungs : tuple of Rung
         None: all run to the end, one after the other.
-    ended : callable
-        Told of each start that has ended or is dropped, with the best so far; returns True to end
-        all.
+    ended : Told
 
     Returns
     -------
     Descent
         It may still be running if ``ended`` made all end early.
     """
-    legs = [*(rung.iterations for rung in rungs), None]
-    running: list[Descent] = []
-    best: Descent | None = None
+    first, *later = (*rungs, END)
+    alive: list[Descent] = []
     for start in starts:
-        start.run(legs[0])
-        running.append(start)
-        best = better(best, start)
-        if not start.is_running() and ended(start, best):
-            return best
-    for rung, leg in zip(rungs, legs[1:], strict=True):
-        ranked = sorted(running, key=lambda start: start.objective)
-        going_on = ranked[: rung.survivors]
-        for start in ranked[rung.survivors :]:
-            if start.is_running() and ended(start, ranked[0]):
-                return ranked[0]
-        running = [start for start in running if start in going_on]
-        for start in running:
-            if start.is_running():
-                start.run(leg)
-                if not start.is_running() and ended(start, best_of(running)):
-                    return best_of(running)
-    return best_of(running)
+        alive.append(start)
+        if _advance(start, first, alive, ended) or _thin_out(alive, first, ended):
+            return best_of(alive)
+    for rung in later:
+        for start in tuple(alive):
+            if _advance(start, rung, alive, ended):
+                return best_of(alive)
+        if _thin_out(alive, rung, ended):
+            return best_of(alive)
+    return best_of(alive)
 
 
-def better(best: Descent | None, other: Descent) -> Descent:
-    """Whichever is lower; the first if both are in the same optimum."""
-    if best is None or other.objective < best.objective * (1 - SAME_OPTIMUM):
-        return other
-    return best
+def _advance(start: Descent, rung: Rung, alive: list[Descent], ended: Told) -> bool:
+    """Run a start up to the rung; whether to end all."""
+    was_running = start.is_running()
+    start.run(rung.iterations)
+    return was_running and not start.is_running() and ended(start, best_of(alive))
+
+
+def _thin_out(alive: list[Descent], rung: Rung, ended: Told) -> bool:
+    """Drop the worst, so that few are in memory; whether to end all."""
+    while len(alive) > rung.survivors:
+        worst = worst_of(alive)
+        alive.remove(worst)
+        if worst.is_running() and ended(worst, best_of(alive)):
+            return True
+    return False
 
 
 def best_of(starts: list[Descent]) -> Descent:
-    """Lowest of the starts that have begun to run."""
-    best: Descent | None = None
-    for start in starts:
-        best = better(best, start)
-    assert best is not None
+    """Lowest; the first of those that are in the same optimum."""
+    best = starts[0]
+    for start in starts[1:]:
+        if start.objective < best.objective * (1 - SAME_OPTIMUM):
+            best = start
     return best
+
+
+def worst_of(starts: list[Descent]) -> Descent:
+    """Highest; the last of those that are in the same optimum."""
+    worst = starts[0]
+    for start in starts[1:]:
+        if start.objective >= worst.objective * (1 - SAME_OPTIMUM):
+            worst = start
+    return worst

@@ -79,7 +79,7 @@ class Descent:
         self.engine = engine
         self.stopping = stopping
         self.observer = observer
-        self.acceleration = PlainSteps() if acceleration is None else acceleration
+        self.acceleration: Acceleration = acceleration or PlainSteps()
         self.centers: Floats = np.array(start, dtype=np.float64)
         self.history: list[IterationRecord] = []
         self.outcome: Outcome | None = None
@@ -133,6 +133,8 @@ class Descent:
             record = replace(record, shift=0.0, repairs=())  # The step is not taken.
         self.history.append(record)
         self.centers, self.outcome, self._step = centers, outcome, step
+        if outcome is not None:  # Memory that is of no use any more.
+            self.acceleration, self._step = PlainSteps(), Step(centers)
 
 
 class Step(NamedTuple):

@@ -43,9 +43,16 @@ def needs_tuning(problem: Problem) -> bool:
 
 
 def tune(
-    engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
+    engine: Engine,
+    n_clusters: int,
+    initializer: Initializer,
+    rng: np.random.RandomState,
+    n_features: int | None = None,
 ) -> tuple[Problem, int | None]:
-    """Problem with every parameter a number, and the intrinsic dimension if one was needed."""
+    """Problem with every parameter a number, and the intrinsic dimension if one was needed.
+
+    ``n_features`` are those of the user's data, where the engine sees others.
+    """
     problem = engine.problem
     if not needs_tuning(problem):
         return problem, None
@@ -53,11 +60,11 @@ def tune(
     pilot = _pilot(sample.with_problem(Problem(problem.loss, Hard())), n_clusters, initializer, rng)
     if isinstance(problem.membership, Simplex):
         return problem.with_membership(gamma=typical_gamma(sample, pilot.centers)), None
-    dimension = intrinsic_dimension(sample, pilot.centers)
+    dimension = intrinsic_dimension(sample, pilot.centers, n_features)
     for _ in range(PILOT_ROUNDS):
         tuned = problem.with_membership(fuzzifier=matched_fuzzifier(problem, dimension))
         pilot = solve(sample.with_problem(tuned), pilot.centers, PILOT)
-        dimension = intrinsic_dimension(sample.with_problem(tuned), pilot.centers)
+        dimension = intrinsic_dimension(sample.with_problem(tuned), pilot.centers, n_features)
     return problem.with_membership(fuzzifier=matched_fuzzifier(problem, dimension)), dimension
 
 
@@ -78,7 +85,7 @@ def matched_fuzzifier(problem: Problem, dimension: int) -> float:
     return 1 + problem.loss.degree / dimension
 
 
-def intrinsic_dimension(engine: Engine, centers: Floats) -> int:
+def intrinsic_dimension(engine: Engine, centers: Floats, n_features: int | None = None) -> int:
     """Median over clusters of ``mean(h)^2 / (2 var(h))``, rounded, at most the feature count."""
     hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
     assignment = hard.assign(centers, distances=True, memberships=False)
@@ -87,7 +94,7 @@ def intrinsic_dimension(engine: Engine, centers: Floats) -> int:
         for k in range(len(centers))
         if (estimate := _dimension_of(assignment, k, engine.data.weights_or_ones())) is not None
     ]
-    largest = min(engine.data.n_features, LARGEST_DIMENSION)
+    largest = min(n_features or engine.data.n_features, LARGEST_DIMENSION)
     if not estimates:
         return largest
     return int(np.clip(np.rint(np.median(estimates)), 1, largest))
