@@ -97,7 +97,7 @@ def measure(peer, X, start, steps, pairs):
 
 
 def run(quick: bool) -> Report:
-    steps, pairs = (5, 3) if quick else (20, 7)
+    steps, pairs = (10, 3) if quick else (20, 7)
     how = (
         f"`FuzzyCMeans({N_CLUSTERS})`, r = 2, on {N_ROWS:,} x {N_FEATURES} float64 rows of "
         f"overlapping blobs: {steps} steps from the same start, stopping switched off. Times are "

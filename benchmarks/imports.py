@@ -25,7 +25,7 @@ def seconds(module: str) -> float:
 
 
 def run(quick: bool) -> Report:
-    pairs = 3 if quick else 15
+    pairs = 2 if quick else 15
     how = (
         "In fresh processes, in turn, without the start of Python itself; the ratio is the median "
         f"over {pairs} pairs."

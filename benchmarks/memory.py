@@ -34,7 +34,7 @@ QUICK_CASES = ["float64 weighted", "float64 CSR", "float32", "float32 Fortran"]
 
 
 def run(quick: bool) -> Report:
-    n_rows = 200_000 if quick else 2_000_000
+    n_rows = 400_000 if quick else 2_000_000
     how = (
         f"`REFCMFS({N_CLUSTERS}, n_active={N_ACTIVE}).fit(X)` with {n_rows:,} x {N_FEATURES} rows "
         f"(CSR: {N_FEATURES} nonzeros in {N_COLUMNS} columns): how far the peak of the process "

@@ -15,7 +15,7 @@ from benchmarks.harness.shared import FUZZIFIER, paper_sets, timed
 from sfumato import REFCMFS
 
 BUDGETS = (1, 2, 3, 5, 10)
-QUICK_STARTS = 3
+QUICK_STARTS = 2
 FULL = 5
 """Starts that a race is compared with."""
 RACE_LIMIT = 1.0001
