@@ -53,7 +53,7 @@ class StripSums {
 };
 
 // Pulls of a block, brought into the order in which they are added: per center the rows that pull
-// it, or, for hardly any centers and features, dot products over all rows.
+// it, or dot products over all rows, where half of the centers are active or there are hardly any.
 template <class Rows>
 class Adder {
  public:

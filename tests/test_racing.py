@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import REFCMFS
+from sfumato.cluster import FitProgress
 from sfumato.solve.racing import RACE, Plan, Rung, run_starts
 from sfumato.solve.solution import Outcome
 from tests.catalogue import blobs
@@ -109,3 +110,25 @@ def test_auto_races_and_a_number_does_not():
     everyone = REFCMFS(6, fuzzifier=1.5, n_init=RACE.starts, random_state=0).fit(X)
     np.testing.assert_allclose(raced.objective_, everyone.objective_, rtol=1e-6)
     assert raced.outcome_.converged
+
+
+class Watched(FitProgress):
+    """Writes down where the bar stands whenever a task ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.stands = []
+
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        task = self.bar.tasks[self.task]
+        self.stands.append((task.completed, task.total))
+
+
+def test_the_bar_of_a_race_only_goes_forward_and_ends_full():
+    watched = Watched()
+    REFCMFS(6, fuzzifier=1.5, random_state=0).set_callbacks(watched).fit(blobs(200, 3, 6))
+    completed, totals = np.array(watched.stands).T
+    assert (np.diff(completed) >= 0).all()
+    assert completed[-1] == totals[-1] == RACE.starts * REFCMFS().max_iter
+    assert completed[len(completed) // 4] < totals[-1]

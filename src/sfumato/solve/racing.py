@@ -1,7 +1,7 @@
 """Several starts, of which only the promising ones go on to the end.
 
 Objectives after a few iterations rank starts well, though not perfectly: ten starts, thinned out
-twice, end as low as five that all run to the end, for fewer passes (``docs/restarts.md``).
+twice, end as low as five that all run to the end (``docs/restarts.md``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run_starts(
     starts : iterable of Descent
         Asked for the next one when it can run.
     rungs : tuple of Rung
-        None: all run to the end, one after the other.
+        Where there are none, all run to the end, one after the other.
     ended : Told
 
     Returns

@@ -49,7 +49,7 @@ class IterationRecord:
     objective : float
         Value at the centers the iteration began with.
     seconds : float
-        Time since the loop began.
+        Time that the loop has run so far, without pauses in which other starts had their turn.
     shift : float
         Largest distance that a center was then to move; 0 in the last iteration, after which the
         centers stay.
