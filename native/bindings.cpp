@@ -67,6 +67,10 @@ DenseRows<T> dense_rows(const Anything& array, const ConstDoubles& origin) {
   rows.load = with_element_type(array, [](auto* null) -> typename DenseRows<T>::Load {
     return &load_dense<T, std::remove_pointer_t<decltype(null)>>;
   });
+  const bool whole = rows.n_features % Lanes<T>::width == 0;
+  if (array.dtype() == nb::dtype<T>() && rows.column_stride == 1 && whole) {
+    rows.ready = static_cast<const T*>(rows.data);
+  }
   return rows;
 }
 

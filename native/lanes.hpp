@@ -81,12 +81,12 @@ struct Lanes {
     if constexpr (width == 8) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
   }
 
-  // A square of width x width numbers: zipping the first half of the rows with the second, once per
-  // binary digit of the width, turns rows into columns.
-  static void transpose(const T* from, std::ptrdiff_t from_stride, T* to,
-                        std::ptrdiff_t to_stride) {
+  // A square of width x width numbers, the i-th row of which is row(i): zipping the first half of
+  // the rows with the second, once per binary digit of the width, turns rows into columns.
+  template <class Row>
+  static void transpose(Row&& row, T* to, std::ptrdiff_t to_stride) {
     Vector rows[width];
-    for (int i = 0; i < width; ++i) rows[i] = load(from + i * from_stride);
+    for (int i = 0; i < width; ++i) rows[i] = row(i);
     for (int digit = 1; digit < width; digit *= 2) {
       Vector zipped[width];
       for (int i = 0; i < width / 2; ++i) {

@@ -37,6 +37,9 @@ struct DenseRows {
   std::vector<T> origin;  // Repeated, see load_dense().
   ptrdiff_t origin_repeats = 1;
 
+  // Rows that need not be converted and end with whole vectors; null otherwise.
+  const T* ready = nullptr;
+
   ptrdiff_t stored() const { return n_rows * n_features; }
 
   void set_origin(const double* values) {
@@ -89,11 +92,22 @@ class DenseRows<T>::Block {
 
   void load(ptrdiff_t begin, int n_rows) {
     n_rows_ = n_rows;
-    for (int first = 0; first < n_rows; first += gulp_) {
+    const int direct = rows_.ready && !keeps_rows_ ? n_rows / kTileRows<T> * kTileRows<T> : 0;
+    for (int first = 0; first < direct; first += kTileRows<T>) {
+      const T* from = rows_.ready + (begin + first) * rows_.row_stride;
+      const T* origin = rows_.origin.data();
+      make_panel(first, [&](ptrdiff_t i, ptrdiff_t j) {
+        return L::load(from + i * rows_.row_stride + j) - L::load(origin + j);
+      });
+    }
+    for (int first = direct; first < n_rows; first += gulp_) {
       const int count = std::min(gulp_, n_rows - first);
-      const int at = keeps_rows_ ? first : 0;
-      rows_.load(rows_, begin + first, count, values_.data() + at * stride_, stride_);
-      for (int i = 0; i < count; i += kTileRows<T>) make_panel(at + i, first + i);
+      T* to = values_.data() + (keeps_rows_ ? first * stride_ : 0);
+      rows_.load(rows_, begin + first, count, to, stride_);
+      for (int i = 0; i < count; i += kTileRows<T>) {
+        make_panel(first + i,
+                   [&](ptrdiff_t r, ptrdiff_t j) { return L::load(to + (i + r) * stride_ + j); });
+      }
     }
   }
 
@@ -199,13 +213,16 @@ class DenseRows<T>::Block {
     return static_cast<int>(std::min<ptrdiff_t>(tiles * kTileRows<T>, capacity));
   }
 
-  // Squares of numbers are turned, the last of them over the end of the row: what lies behind the
-  // features in a panel is never looked at.
-  void make_panel(int from_row, int first) {
+  // Of the tile that begins at row `first`; part(i, j) are numbers of its i-th row from feature j
+  // on. Squares of numbers are turned, the last of them over the end of the row: what lies behind
+  // the features in a panel is never looked at.
+  template <class Part>
+  void make_panel(int first, Part&& part) {
     T* panel = panels_.data() + first / kTileRows<T> * panel_size_;
     for (ptrdiff_t j = 0; j < rows_.n_features; j += L::width) {
       for (int i = 0; i < kTileRows<T>; i += L::width) {
-        L::transpose(row(from_row + i) + j, stride_, panel + j * kTileRows<T> + i, kTileRows<T>);
+        L::transpose([&](int lane) { return part(i + lane, j); }, panel + j * kTileRows<T> + i,
+                     kTileRows<T>);
       }
     }
   }

@@ -261,24 +261,28 @@ def _survey(rows: Any, weights: Floats | None) -> _Survey:
     counted = 0
     for block in row_blocks(n_rows, n_features):
         part = np.asarray(rows[block])
-        _check_finite(part, block.start)
         np.minimum(low, part.min(axis=0), out=low)
         np.maximum(high, part.max(axis=0), out=high)
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            _check_finite(part, block.start)
         if weights is not None:
             part = part[weights[block] > 0]
-        # Halved before it is added up, so that sums of huge but finite values stay finite.
-        total += (part / 2).sum(axis=0, dtype=np.float64)
+        total += _halved_sum(part)
         counted += len(part)
     middle = 2 * (total / max(1, counted))
     return _Survey(np.where(np.isfinite(middle), middle, 0.0), low, high)
 
 
+def _halved_sum(part: NDArray[Any]) -> Floats:
+    """Half the sum of the rows; where that is finite but the sum is not, terms are halved first."""
+    with np.errstate(over="ignore"):
+        total: Floats = part.sum(axis=0, dtype=np.float64) / 2
+    return total if np.isfinite(total).all() else (part / 2).sum(axis=0, dtype=np.float64)
+
+
 def _check_finite(part: NDArray[Any], start: int) -> None:
     if part.dtype.kind != "f":
         return
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(part.sum(dtype=np.float64)):
-            return
     bad = ~np.isfinite(part)
     if bad.any():
         row, column = np.argwhere(bad)[0]

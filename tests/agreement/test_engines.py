@@ -243,3 +243,19 @@ def test_rows_near_a_tie_the_cap_or_a_center_are_not_clear():
     unclear = np.array([[1.0, 1 + 1e-12], [CAP * (1 - 1e-12), 5.0], [1e-9, 1.0]])
     assert is_clear(clear, np.dtype(np.float64)).all()
     assert not is_clear(unclear, np.dtype(np.float64)).any()
+
+
+@every_dtype
+@each("n_features", (8, 16, 24), ids=str)
+def test_rows_that_are_read_in_place(dtype, n_features):
+    """Whole vectors of the right type are not loaded first; the bits are those of any storage."""
+    # Integers, whose mean does not depend on the order in which they are added.
+    X = np.random.default_rng(0).integers(-9, 10, size=(203, n_features)).astype(dtype)
+    storages = (X, np.asfortranarray(X), np.hstack([X, X])[:, :n_features], X[::-1].copy()[::-1])
+    expected, *others = (
+        make_engine("native", rows, Squared(), Power(5, 2.0)).sweep(X[:5].astype(float) + 0.25)
+        for rows in storages
+    )
+    for found in others:
+        np.testing.assert_array_equal(found.pull, expected.pull)
+        assert found.objective == expected.objective
