@@ -15,7 +15,7 @@ namespace sfumato {
 // Asked by the calling thread between blocks; true ends the pass early.
 using Interrupted = bool (*)();
 
-constexpr int kBlockBytes = 1 << 19;  // A block of rows stays near the second-level cache,
+constexpr int kBlockBytes = 1 << 20;  // A block of rows stays near the second-level cache,
 constexpr int kBlockEntries = 2048;   // and what is known of its nearest centers near the first.
 constexpr int kLeastBlock = 32, kLargestBlock = 256;
 
@@ -23,7 +23,7 @@ inline int block_rows(ptrdiff_t n_features, size_t scalar_bytes, int ranks) {
   const ptrdiff_t row_bytes =
       static_cast<ptrdiff_t>(scalar_bytes) * std::max<ptrdiff_t>(1, n_features);
   const ptrdiff_t fitting = kBlockBytes / row_bytes / 32 * 32;
-  const ptrdiff_t least = n_features < 256 ? 64 : 128;  // For wide rows, entries hardly matter.
+  const ptrdiff_t least = n_features < 256 ? 64 : 256;  // For wide rows, entries hardly matter.
   const ptrdiff_t few = std::max<ptrdiff_t>(least, kBlockEntries / std::max(1, ranks) / 32 * 32);
   return static_cast<int>(
       std::clamp<ptrdiff_t>(std::min(fitting, few), kLeastBlock, kLargestBlock));
