@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from benchmarks.harness.page import newest, write_page
 from benchmarks.harness.setting import setting
 
-NAMES = ("passes", "fits", "fcm", "growth", "memory", "imports", "restarts")
+NAMES = ("passes", "fits", "capped", "fcm", "growth", "memory", "imports", "restarts")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

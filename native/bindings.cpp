@@ -191,6 +191,23 @@ void all_distances(const Rows& any, ConstDoubles centers, int n_threads, Array<T
 }
 
 template <class T>
+void relative_distances(const Rows& any, ConstDoubles centers, ConstDoubles units, int n_threads,
+                        Array<T> out) {
+  const Pass pass = pass_of(centers, std::nullopt, n_threads);
+  run([&] {
+    return std::visit(
+        [&](const auto& rows) {
+          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
+            return relative(rows, pass, units.data(), out.data());
+          } else {
+            return wrong_precision();
+          }
+        },
+        any.rows);
+  });
+}
+
+template <class T>
 void lower_costs(const Rows& any, ConstDoubles centers, AnyLoss loss, int n_threads,
                  Array<T> costs) {
   const Pass pass = pass_of(centers, std::nullopt, n_threads);
@@ -323,6 +340,13 @@ NB_MODULE(SFUMATO_MODULE, m) {
   };
   bind_distances("distances_float64", &all_distances<double>);
   bind_distances("distances_float32", &all_distances<float>);
+
+  const auto bind_relative = [&m](const char* name, auto* function) {
+    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "units"_a.noconvert(), "n_threads"_a,
+          "out"_a.noconvert(), "Smallest distance of each row, in the unit of the center.");
+  };
+  bind_relative("relative_float64", &relative_distances<double>);
+  bind_relative("relative_float32", &relative_distances<float>);
 
   const auto bind_lower = [&m](const char* name, auto* function) {
     m.def(name, function, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,

@@ -296,6 +296,31 @@ bool potentials(const Rows& rows, const Pass& pass, const Loss& loss,
   return done;
 }
 
+// out[i]: smallest distance to any center, each in the unit of that center.
+template <class Rows>
+bool relative(const Rows& rows, const Pass& pass, const double* units, typename Rows::Scalar* out) {
+  constexpr int lanes = kTileRows<typename Rows::Scalar>;
+  const auto centers = rows.prepare(pass.centers);
+  const int c = pass.centers.n_clusters;
+  const auto body = [&](int, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
+    for_each_tile(work, centers, c, begin, n_rows, [&](int first, const auto* sq_dist) {
+      double least[lanes];
+      std::fill(least, least + lanes, std::numeric_limits<double>::infinity());
+      for (int k = 0; k < c; ++k) {
+        const double scale = 1 / (units[k] * units[k]);
+        for (int i = 0; i < lanes; ++i) {
+          least[i] = std::min(least[i], double(sq_dist[k * lanes + i]) * scale);
+        }
+      }
+      const int m = std::min(lanes, n_rows - first);
+      for (int i = 0; i < m; ++i) {
+        out[begin + first + i] = static_cast<typename Rows::Scalar>(std::sqrt(least[i]));
+      }
+    });
+  };
+  return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
+}
+
 // out: n_rows x n_clusters distances.
 template <class Rows>
 bool distances(const Rows& rows, const Pass& pass, typename Rows::Scalar* out) {

@@ -9,11 +9,20 @@ TOP = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/glossary.md"]
 
 
-def test_example_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
+def examples():
+    return re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(("number", "printed"), [(0, "250\n[-1]\n"), (1, "(10, 64)")])
+def test_examples_run(number, printed, capsys):
+    example = examples()[number]
     assert len(example.strip().splitlines()) <= 10
     exec(compile(example, "README.md", "exec"), {})
-    assert "(10, 64)" in capsys.readouterr().out
+    assert printed in capsys.readouterr().out
+
+
+def test_no_example_is_left_out():
+    assert len(examples()) == 2
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -220,7 +220,7 @@ class TestFrames:
     def test_round_trip(self, tmp_path, ending):
         centers = np.array([[0.1 + 0.2, 1e-300], [1.0, 2.0], [3.0, -4.0]])
         frames = {
-            "labels": tables.labels_frame(self.table, np.array([2, 0]), self.memberships),
+            "labels": tables.labels_frame(self.table, np.array([2, 0]), self.memberships, {}),
             "memberships": tables.memberships_frame(self.table, self.memberships),
             "centers": tables.centers_frame(self.table, centers),
         }

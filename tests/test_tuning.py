@@ -11,7 +11,7 @@ from sfumato.solve.initializers import GivenCenters, KMeansPlusPlus
 from sfumato.solve.tuning import (
     intrinsic_dimension,
     matched_fuzzifier,
-    needs_tuning,
+    needs_pilot,
     pilot_rows,
     tune,
 )
@@ -139,12 +139,12 @@ def test_only_what_waits_is_tuned():
     rng = np.random.RandomState(0)
     for rule in (Hard(), Power(2, 1.5), Simplex(gamma=1.0), Simplex(n_active=2)):
         engine = make_engine("reference", blobs(), L21(), rule)
-        assert not needs_tuning(engine.problem)
+        assert not needs_pilot(engine.problem)
         problem, dimension = tune(engine, 5, KMeansPlusPlus(), rng)
         assert problem is engine.problem
         assert dimension is None
     for rule in (Power(2, "auto"), Simplex(gamma="auto")):
-        assert needs_tuning(Problem(L21(), rule))
+        assert needs_pilot(Problem(L21(), rule))
 
 
 def test_the_pilot_starts_from_given_centers():

@@ -6,7 +6,7 @@ Each point belongs to a few clusters, outliers move little, and it costs what K-
 from importlib.metadata import version
 
 from sfumato.estimators import FuzzyClustering
-from sfumato.presets import REFCMFS, RSFKM, FuzzyCMeans, SimREFCMFS
+from sfumato.presets import REFCMFS, RSFKM, CappedREFCMFS, FuzzyCMeans, SimREFCMFS
 from sfumato.problem import L21, Capped, Hard, Power, Simplex, Squared
 from sfumato.solve.solution import IterationRecord, Outcome
 
@@ -17,6 +17,7 @@ __all__ = [
     "REFCMFS",
     "RSFKM",
     "Capped",
+    "CappedREFCMFS",
     "FuzzyCMeans",
     "FuzzyClustering",
     "Hard",

@@ -131,7 +131,8 @@ def _cluster_command() -> click.Command:
     return click.Command(
         "cluster",
         callback=_cluster,
-        help="Cluster the rows of FILE (.csv, .parquet, .npy or .npz) by REFCMFS.",
+        help="Cluster the rows of FILE (.csv, .parquet, .npy or .npz) by REFCMFS, or by "
+        "CappedREFCMFS, which outliers do not move.",
         params=[
             click.Argument(["file"], type=click.Path(path_type=Path)),
             *_method_options(),
@@ -152,6 +153,9 @@ def _method_options() -> list[click.Parameter]:
 
     return [
         click.Option(["--clusters"], type=whole, required=True, help="Number of clusters."),
+        click.Option(
+            ["--robust"], is_flag=True, help="Let outliers move nothing, and say which they are."
+        ),
         _option_or_auto("--active", int, "Memberships per row; auto is at most 5."),
         _option_or_auto("--fuzzifier", float, "Exponent > 1; auto reads it off the data."),
         option("--seed", seeds, 0, "Random seed."),
@@ -224,7 +228,7 @@ def _output_options() -> list[click.Parameter]:
 
 def _cluster(file: Path, **given: Any) -> None:
     from sfumato.cluster import cluster_file
-    from sfumato.presets import REFCMFS
+    from sfumato.presets import REFCMFS, CappedREFCMFS
     from sfumato.tables import Source, UserError
 
     separator = given["separator"].replace("\\t", "\t")
@@ -240,7 +244,8 @@ def _cluster(file: Path, **given: Any) -> None:
         separator=separator,
         header=not given["no_header"],
     )
-    model = REFCMFS(
+    method = CappedREFCMFS if given["robust"] else REFCMFS
+    model = method(
         given["clusters"],
         n_active=given["active"],
         fuzzifier=given["fuzzifier"],

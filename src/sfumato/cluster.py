@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import tables
 from sfumato.folder import Folder
-from sfumato.presets import REFCMFS
+from sfumato.presets import REFCMFS, CappedREFCMFS
 from sfumato.tables import Source, Table, UserError
 
 OPTIONS = {
@@ -97,7 +97,11 @@ def _depth(context: CallbackContext) -> int:
 
 
 def cluster_file(
-    source: Source, model: REFCMFS, output: Path, file_format: str, force: bool
+    source: Source,
+    model: REFCMFS | CappedREFCMFS,
+    output: Path,
+    file_format: str,
+    force: bool,
 ) -> None:
     """Read, fit, write, and print a summary.
 
@@ -105,8 +109,8 @@ def cluster_file(
     ----------
     source : Source
         File, and which part of it to use.
-    model : REFCMFS
-        Estimator to fit.
+    model : REFCMFS or CappedREFCMFS
+        Estimator to fit; the second also says which rows are outliers.
     output : Path
         Folder for the results.
     file_format : {"csv", "parquet"}
@@ -122,8 +126,11 @@ def cluster_file(
     began = time.perf_counter()
     _fit(model, table, source)
     summary = _summary(model, table, source, time.perf_counter() - began, folder)
+    more = {}
+    if isinstance(model, CappedREFCMFS):
+        more = {"outlier": model.outliers_, "outlier_score": model.outlier_scores_}
     frames = [
-        tables.labels_frame(table, model.labels_, model.memberships_),
+        tables.labels_frame(table, model.labels_, model.memberships_, more),
         tables.memberships_frame(table, model.memberships_),
         tables.centers_frame(table, model.cluster_centers_),
     ]
@@ -144,7 +151,7 @@ def _require_writers(file_format: str) -> None:
         import pyarrow  # noqa: F401
 
 
-def _fit(model: REFCMFS, table: Table, source: Source) -> None:
+def _fit(model: REFCMFS | CappedREFCMFS, table: Table, source: Source) -> None:
     """Fit with a progress bar, if somebody is watching."""
     with ExitStack() as stack:
         if sys.stderr.isatty():
@@ -167,11 +174,17 @@ def in_options(text: str) -> str:
 
 
 def _summary(
-    model: REFCMFS, table: Table, source: Source, seconds: float, folder: Folder
+    model: REFCMFS | CappedREFCMFS,
+    table: Table,
+    source: Source,
+    seconds: float,
+    folder: Folder,
 ) -> dict[str, Any]:
     """Everything about a run that is not a table."""
     n_rows, n_features = table.values.shape
     packages = ("sfumato", "numpy", "scipy", "scikit-learn")
+    robust = isinstance(model, CappedREFCMFS)
+    found = {"cap": _finite(model.cap_), "outliers": int(model.outliers_.sum())} if robust else {}
     return {
         "input": {
             "file": str(source.path),
@@ -189,10 +202,16 @@ def _summary(
         "converged": model.outcome_.converged,
         "outcome": in_options(str(model.outcome_)),
         "cluster_sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
+        **found,
         "seconds": round(seconds, 3),
         "files": list(folder.names),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
     }
+
+
+def _finite(value: float) -> float | None:
+    """Number, or None for infinity, which JSON does not know."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _print(summary: dict[str, Any], folder: Folder) -> None:
@@ -214,6 +233,9 @@ def _print(summary: dict[str, Any], folder: Folder) -> None:
     console.print(grid)
     if len(sizes) > len(shown):
         console.print(f"and {len(sizes) - len(shown)} smaller clusters")
+    if "outliers" in summary:
+        share = summary["outliers"] / given["rows"]
+        console.print(f"Outliers: {summary['outliers']} rows ({share:.1%}), by their scores")
     console.print(
         f"Objective {summary['objective']:.8g} after {summary['iterations']} iterations, "
         f"{summary['seconds']:.2f} s. {summary['outcome']}"

@@ -1,4 +1,4 @@
-"""Thin scikit-learn classes: parameters, fit, predict, transform, score. No mathematics.
+"""Thin scikit-learn classes: parameters and fit. No mathematics.
 
 ``BaseFuzzyClustering`` knows how to fit any loss with any membership rule. ``FuzzyClustering``
 lets the user choose both; the published methods in ``presets.py`` are fixed choices.
@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -24,16 +23,17 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from sfumato import registry, validation
 from sfumato.callbacks import FitTask, IterationTasks
 from sfumato.data import Data
 from sfumato.engines.base import Engine
 from sfumato.engines.threads import effective_threads
-from sfumato.problem import Loss, Membership, Power, Problem, Simplex
+from sfumato.prediction import OUTLIER, Prediction
+from sfumato.problem import Capped, Loss, Membership, Power, Problem, Simplex
 from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
 from sfumato.solve.racing import Plan, run_starts
+from sfumato.solve.reaches import cluster_reaches
 from sfumato.solve.solution import Outcome, Solution
 from sfumato.solve.solver import Descent
 from sfumato.solve.span import stay, turn
@@ -44,6 +44,7 @@ Floats = NDArray[np.floating]
 
 
 class BaseFuzzyClustering(
+    Prediction,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
@@ -124,7 +125,7 @@ class BaseFuzzyClustering(
         validation.check_enough_rows(data, self.n_clusters)
         rng = check_random_state(self.random_state)
         n_threads = effective_threads(self.n_threads)
-        initializer = self._initializer(X, data)
+        initializer = self._initializer(X, data, problem)
         turned = turn(data, self.n_clusters) if isinstance(self.init, str) else stay(data)
         engine = engine_class(turned.data, problem, n_threads)
         problem, dimension = tune(engine, self.n_clusters, initializer, rng, data.n_features)
@@ -140,12 +141,10 @@ class BaseFuzzyClustering(
         best = self._best_of_restarts(engine, initializer, rng, given, attributes)
         self._remember(replace(best, centers=turned.back(best.centers)), final, dimension)
 
-    def _initializer(self, X: Any, data: Data) -> Initializer:
+    def _initializer(self, X: Any, data: Data, problem: Problem) -> Initializer:
         """Object that proposes initial centers."""
         if isinstance(self.init, str):
-            initializer = registry.resolve_name("init", self.init, registry.INITIALIZERS)
-            chosen: Initializer = initializer()
-            return chosen
+            return registry.resolve_initializer(self.init, problem)
         if callable(self.init):
             return CalledCenters(
                 self.init,
@@ -163,7 +162,7 @@ class BaseFuzzyClustering(
         attributes: Callable[[Floats], dict[str, Any]],
     ) -> Solution:
         """Lowest objective of all starts, with callbacks told of every iteration."""
-        plan = Plan.of(self.n_init, initializer.random)
+        plan = Plan.of(self.n_init, initializer.random, initializer.careful)
         context = self._init_callback_context(max_subtasks=plan.starts)
         fit = FitTask(self, context, given, attributes)
         stopping = Stopping(self.max_iter, self.tol)
@@ -205,9 +204,14 @@ class BaseFuzzyClustering(
         self.labels_ = assignment.labels
         self.memberships_: Any = assignment.memberships
         self.objective_ = assignment.objective
+        self.cluster_reaches_ = cluster_reaches(engine, self._centers())
+        self.outlier_scores_ = self._scores(engine)
+        self.outliers_ = self.outlier_scores_ > OUTLIER
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
         self.outcome_ = solution.outcome
+        if isinstance(self.loss_, Capped):
+            self.cap_ = float(self.loss_.cap)
         rule = self.membership_
         if isinstance(rule, Power | Simplex) and rule.n_active is not None:
             self.n_active_ = rule.n_active
@@ -221,19 +225,6 @@ class BaseFuzzyClustering(
             warnings.warn(
                 f"{type(self).__name__}: {solution.outcome}", ConvergenceWarning, stacklevel=5
             )
-
-    def _centers(self) -> Floats:
-        centers: Floats = self.cluster_centers_.astype(np.float64)
-        return centers
-
-    def _engine_for(self, X: Any, sample_weight: Any = None) -> Engine:
-        """Engine for new data, with the parts of the fit."""
-        check_is_fitted(self)
-        data = validation.check_new_data(self, X, sample_weight, self._origin)
-        problem = Problem(self.loss_, self.membership_)
-        engine_class = registry.resolve_name("engine", self.engine, registry.ENGINES)
-        engine: Engine = engine_class(data, problem, effective_threads(self.n_threads))
-        return engine
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Fit, and return the nearest center of each row.
@@ -251,80 +242,6 @@ class BaseFuzzyClustering(
         """
         labels: NDArray[np.int32] = self.fit(X, y, sample_weight=sample_weight).labels_
         return labels
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Nearest center of each row; the lowest index wins a tie.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return self._engine_for(X).assign(self._centers(), memberships=False).labels
-
-    def predict_membership(self, X: Any) -> sp.csr_array:
-        """Memberships of each row, sparse.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        memberships : csr_array of shape (n_samples, n_clusters)
-            ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
-        """
-        memberships = self._engine_for(X).assign(self._centers()).memberships
-        assert memberships is not None
-        return memberships
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        memberships : ndarray of shape (n_samples, n_clusters)
-            Rows sum to one.
-        """
-        dense: Floats = self.predict_membership(X).toarray()
-        return dense
-
-    def transform(self, X: Any) -> Floats:
-        """Distances to the centers.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-        """
-        return self._engine_for(X).distances(self._centers())
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective, so that larger is better.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        score : float
-        """
-        engine = self._engine_for(X, sample_weight)
-        return -engine.assign(self._centers(), memberships=False).objective
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this estimator can do."""
@@ -351,14 +268,17 @@ class FuzzyClustering(BaseFuzzyClustering):
         What a distance costs; see :class:`L21`, :class:`Squared`, :class:`Capped`.
     membership : {"power", "hard", "simplex"} or Membership, default="power"
         How a row divides itself; see :class:`Power`, :class:`Hard`, :class:`Simplex`.
-    init : {"auto", "k-means++", "random"}, array-like or callable, default="auto"
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
         Initial centers. "k-means++" draws rows greedily in proportion to the loss, "random" draws
-        distinct rows; "auto" is "k-means++". An array has shape (n_clusters, n_features). A
-        callable is called as ``init(X, n_clusters, random_state=rng)`` and returns such an array.
+        distinct rows; "robust" seeds in a way that outliers do not attract, whatever the loss;
+        "auto" is "robust" for a capped loss, otherwise "k-means++". An array has shape
+        (n_clusters, n_features). A callable is called as ``init(X, n_clusters, random_state=rng)``
+        and returns such an array.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept. All of a given number
         run to the end. "auto" races 10 starts: the best 4 after 5 iterations and the best 2 after
-        10 go on. Where ``init`` is an array, there is 1.
+        10 go on; where ``init`` is "robust", 4 starts, and the best 2 after 5 iterations. Where
+        ``init`` is an array, there is 1.
     max_iter : int, default=300
         Largest number of iterations of a start.
     tol : float, default=1e-7
@@ -390,6 +310,16 @@ class FuzzyClustering(BaseFuzzyClustering):
         Objective, seconds, largest shift of a center and repaired clusters, per iteration.
     outcome_ : Outcome
         Why it stopped; ``str(outcome_)`` says what to do.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Distance of each row of the training data to a center, over the reach of that cluster; of
+        all clusters the smallest. Rows beyond 1 are outliers.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Which these are. One in 740 rows of Gaussian clusters is among them by chance.
+    cluster_reaches_ : ndarray of shape (n_clusters,)
+        How far each cluster reaches, in the units of the data, whatever lies beyond; NaN for one of
+        fewer than 5 rows, which keeps nobody from being an outlier.
+    cap_ : float
+        Cap of the loss that was used, where it has one.
     loss_, membership_ : Loss, Membership
         Parts with every parameter a number.
     n_active_, fuzzifier_, gamma_ : int, float, float

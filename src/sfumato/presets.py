@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from sfumato.estimators import BaseFuzzyClustering
-from sfumato.problem import L21, Loss, Membership, Power, Simplex, Squared
-from sfumato.problem.memberships import Auto
+from sfumato.problem import L21, Capped, Loss, Membership, Power, Simplex, Squared
+from sfumato.problem.checks import Auto
 
 
 class Preset(BaseFuzzyClustering):
@@ -108,6 +108,91 @@ class REFCMFS(Preset):
         return L21(), Power(self.n_active, self.fuzzifier)
 
 
+class CappedREFCMFS(Preset):
+    """REFCMFS that outliers cannot move, and that says which rows they are.
+
+    :class:`REFCMFS` with a bounded loss: a row costs no more than ``cap`` and moves no center from
+    there on, however far it is. An unbounded loss, the distance itself included, ends by giving
+    outliers centers of their own. With seeds that outliers do not attract, and a cap that the data
+    chooses, a third of the rows may be anything.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    cap : float or "auto", default="auto"
+        Distance from which on a row costs no more. "auto" lies just beyond the reach of the widest
+        cluster: it is found on a sample of bounded size, scales with the data, needs no share of
+        outliers, and is kept as ``cap_``.
+    n_active : int or "auto", default="auto"
+        Memberships per row; "auto" is ``min(5, n_clusters)``.
+    fuzzifier : float or "auto", default="auto"
+        Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
+        the clusters, estimated from rows within the cap and kept as ``intrinsic_dimension_``.
+    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration
+        As in :class:`FuzzyClustering`.
+
+    Attributes
+    ----------
+    outliers_, outlier_scores_, cluster_reaches_, cap_
+        Which rows of the training data belong to no cluster, how far out they are, how far the
+        clusters reach, and the cap.
+    cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
+        As in :class:`FuzzyClustering`, with all others.
+
+    Notes
+    -----
+    A clump of outliers as large as a cluster is a cluster, and is given a center. What was measured
+    is in ``docs/robustness.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import CappedREFCMFS
+    >>> rng = np.random.default_rng(2)
+    >>> X = np.vstack([rng.normal(size=(100, 2)), rng.normal(size=(100, 2)) + 9, [[300.0, -40.0]]])
+    >>> model = CappedREFCMFS(n_clusters=2, random_state=0).fit(X)
+    >>> np.flatnonzero(model.outliers_)
+    array([200])
+    >>> model.predict([[50.0, 50.0]], mark_outliers=True)
+    array([-1], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        cap: float | Auto = "auto",
+        n_active: int | Auto = "auto",
+        fuzzifier: float | Auto = "auto",
+        init: str | ArrayLike | Callable[..., Any] = "auto",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-7,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        engine: str = "auto",
+        acceleration: str | None = "auto",
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+            engine=engine,
+            acceleration=acceleration,
+        )
+        self.cap = cap
+        self.n_active = n_active
+        self.fuzzifier = fuzzifier
+
+    def _parts(self) -> tuple[Loss, Membership]:
+        return Capped(self.cap), Power(self.n_active, self.fuzzifier)
+
+
 class SimREFCMFS(Preset):
     """REFCMFS with squared distances: sparse, and not robust.
 
@@ -190,7 +275,8 @@ class RSFKM(Preset):
     n_clusters : int, default=8
         Number of clusters.
     loss : {"l21", "capped"} or Loss, default="l21"
-        First or second form of the method; ``Capped(cap=...)`` sets the cap.
+        First or second form of the method; ``Capped(cap=...)`` sets the cap, which otherwise the
+        data chooses.
     gamma : float or "auto", default="auto"
         Strength of the penalty, in the units of the loss. "auto" chooses it once, from the data,
         such that rows have about ``min(5, n_clusters)`` memberships; kept as ``gamma_``.

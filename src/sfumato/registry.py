@@ -12,11 +12,16 @@ from sfumato.engines.native import NativeEngine
 from sfumato.engines.reference import ReferenceEngine
 from sfumato.problem import L21, Capped, Hard, Loss, Membership, Power, Problem, Simplex, Squared
 from sfumato.solve.acceleration import LBFGS, Acceleration, PlainSteps, suits
-from sfumato.solve.initializers import KMeansPlusPlus, RandomRows
+from sfumato.solve.initializers import Initializer, KMeansPlusPlus, RandomRows
+from sfumato.solve.robust import RobustSeeds
 
 LOSSES: dict[str, type[Loss]] = {"squared": Squared, "l21": L21, "capped": Capped}
 MEMBERSHIPS: dict[str, type[Membership]] = {"hard": Hard, "power": Power, "simplex": Simplex}
-INITIALIZERS = {"auto": KMeansPlusPlus, "k-means++": KMeansPlusPlus, "random": RandomRows}
+INITIALIZERS: dict[str, type[Initializer]] = {
+    "k-means++": KMeansPlusPlus,
+    "random": RandomRows,
+    "robust": RobustSeeds,
+}
 ENGINES: dict[str, type[Engine]] = {
     "auto": NativeEngine,
     "native": NativeEngine,
@@ -36,6 +41,13 @@ def resolve_membership(part: str | Membership, n_clusters: int) -> Membership:
     """Membership rule of that name, or the given one, for that many clusters."""
     rule: Membership = _resolve("membership", part, MEMBERSHIPS, Membership)
     return rule.resolve(n_clusters)
+
+
+def resolve_initializer(name: str, problem: Problem) -> Initializer:
+    """Initializer of that name; "auto" is what suits the loss."""
+    automatic = RobustSeeds if isinstance(problem.loss, Capped) else KMeansPlusPlus
+    initializer: type[Initializer] = resolve_name("init", name, {"auto": automatic, **INITIALIZERS})
+    return initializer()
 
 
 def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:

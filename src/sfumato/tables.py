@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-RESERVED = ("cluster", "label", "membership")
+RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
 """Columns of our own in the results; an identifier of that name is written as ``id``."""
 
 UNNAMED = "Unnamed: 0"
@@ -274,12 +274,18 @@ def _require_finite(source: Source, values: NDArray[Any], names: Sequence[str]) 
             )
 
 
-def labels_frame(table: Table, labels: NDArray[Any], memberships: sp.csr_array) -> pd.DataFrame:
-    """Each row's cluster, and its membership there."""
+def labels_frame(
+    table: Table,
+    labels: NDArray[Any],
+    memberships: sp.csr_array,
+    more: Mapping[str, NDArray[Any]],
+) -> pd.DataFrame:
+    """Each row's cluster, its membership there, and whatever more is known of it."""
     import pandas as pd
 
     largest = np.maximum.reduceat(memberships.data, memberships.indptr[:-1])
-    return pd.DataFrame({table.row_name: table.row_ids, "label": labels, "membership": largest})
+    own = {table.row_name: table.row_ids, "label": labels, "membership": largest}
+    return pd.DataFrame(own | dict(more))
 
 
 def memberships_frame(table: Table, memberships: sp.csr_array) -> pd.DataFrame:

@@ -9,11 +9,22 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 
-from sfumato import REFCMFS, RSFKM, Capped, FuzzyClustering, FuzzyCMeans, Power, Simplex, SimREFCMFS
+from sfumato import (
+    REFCMFS,
+    RSFKM,
+    Capped,
+    CappedREFCMFS,
+    FuzzyClustering,
+    FuzzyCMeans,
+    Power,
+    Simplex,
+    SimREFCMFS,
+)
 from tests.catalogue import each
 
 ESTIMATORS = [
     REFCMFS(4, n_active=3, random_state=0),
+    CappedREFCMFS(4, random_state=0),
     SimREFCMFS(4, n_active=2, random_state=0),
     RSFKM(4, gamma=2.0, random_state=0),
     FuzzyCMeans(4, random_state=0),

@@ -20,6 +20,7 @@ from sfumato import (
     REFCMFS,
     RSFKM,
     Capped,
+    CappedREFCMFS,
     FuzzyClustering,
     FuzzyCMeans,
     Power,
@@ -28,7 +29,13 @@ from sfumato import (
 )
 
 SIZE = {"n_clusters": 4, "n_init": 2}
-PRESETS = [REFCMFS(**SIZE), SimREFCMFS(**SIZE), RSFKM(**SIZE), FuzzyCMeans(**SIZE)]
+PRESETS = [
+    REFCMFS(**SIZE),
+    CappedREFCMFS(**SIZE),
+    SimREFCMFS(**SIZE),
+    RSFKM(**SIZE),
+    FuzzyCMeans(**SIZE),
+]
 COMBINATIONS = [
     FuzzyClustering(**SIZE, loss=loss, membership=membership)
     for loss in ("squared", L21(), Capped(cap=2.0))
@@ -36,6 +43,7 @@ COMBINATIONS = [
 ] + [
     FuzzyClustering(**SIZE),
     FuzzyClustering(**SIZE, loss="squared", membership="hard", init="random"),
+    FuzzyClustering(**SIZE, loss="squared", membership="hard", init="robust"),
     RSFKM(**SIZE, loss="capped", gamma=0.5),
 ]
 

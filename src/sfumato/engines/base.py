@@ -55,7 +55,7 @@ class Engine(ABC):
         self.data = data
         self.problem = problem
         self.n_threads = n_threads
-        self._order: NDArray[np.integer] | None = None
+        self._order: list[NDArray[np.integer]] = []  # Shared by engines on the same data.
 
     @property
     def n_rows(self) -> int:
@@ -77,6 +77,13 @@ class Engine(ABC):
         """Distances of all rows to all centers, in the precision of the data."""
 
     @abstractmethod
+    def relative(self, centers: Floats, units: Floats) -> Floats:
+        """Smallest distance of each row to any center, each measured in that center's unit.
+
+        ``units`` are positive float64. The result has the precision of the data.
+        """
+
+    @abstractmethod
     def lower(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers.
 
@@ -96,7 +103,9 @@ class Engine(ABC):
 
     def with_problem(self, problem: Problem) -> Engine:
         """Return the engine for another problem on the same data."""
-        return type(self)(self.data, problem, self.n_threads)
+        engine = type(self)(self.data, problem, self.n_threads)
+        engine._order = self._order
+        return engine
 
     def order(self) -> NDArray[np.integer]:
         """Rows by their distance from the mean, found once.
@@ -104,11 +113,11 @@ class Engine(ABC):
         Draws that go by this order do not depend on the order in which the rows came, nor on an
         offset, a scale or a rotation of the data.
         """
-        if self._order is None:
+        if not self._order:
             start = self.data.origin[None]
             mean = self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)
-            self._order = ranking(self.distances(mean)[:, 0])
-        return self._order
+            self._order.append(ranking(self.distances(mean)[:, 0]))
+        return self._order[0]
 
     def sampled(self, max_rows: int, rng: np.random.RandomState) -> Engine:
         """Return an engine on at most ``max_rows`` rows of positive weight.

@@ -31,7 +31,10 @@ class NativeEngine(Engine):
     ) -> None:
         super().__init__(data, problem, n_threads)
         self._rows = _native_rows(data) if rows is None else rows
-        self._loss = twin(problem.loss)
+
+    @cached_property
+    def _loss(self) -> Any:
+        return twin(self.problem.loss)
 
     @cached_property
     def _membership(self) -> Any:
@@ -39,7 +42,9 @@ class NativeEngine(Engine):
 
     def with_problem(self, problem: Problem) -> NativeEngine:
         """Return the engine for another problem on the same data."""
-        return NativeEngine(self.data, problem, self.n_threads, self._rows)
+        engine = NativeEngine(self.data, problem, self.n_threads, self._rows)
+        engine._order = self._order
+        return engine
 
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
@@ -92,6 +97,12 @@ class NativeEngine(Engine):
         """Distances of all rows to all centers, in the precision of the data."""
         out = np.empty((self.n_rows, len(centers)), dtype=self.data.dtype)
         self._typed("distances")(self._rows, self._local(centers), self.n_threads, out)
+        return out
+
+    def relative(self, centers: Floats, units: Floats) -> Floats:
+        """Smallest distance of each row to any center, each measured in that center's unit."""
+        out = np.empty(self.n_rows, dtype=self.data.dtype)
+        self._typed("relative")(self._rows, self._local(centers), units, self.n_threads, out)
         return out
 
     def lower(self, costs: Floats, centers: Floats) -> None:

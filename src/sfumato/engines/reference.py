@@ -87,6 +87,13 @@ class ReferenceEngine(Engine):
             distances[block] = np.sqrt(squared_distances(rows, centers))
         return distances
 
+    def relative(self, centers: Floats, units: Floats) -> Floats:
+        """Smallest distance of each row to any center, each measured in that center's unit."""
+        smallest = np.empty(self.n_rows, dtype=self.data.dtype)
+        for block, rows in self.data.blocks():
+            smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
+        return smallest
+
     def lower(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
         for block, rows in self.data.blocks():

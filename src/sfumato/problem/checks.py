@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from math import isinf
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
+
+Auto = Literal["auto"]
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the library; an array compared with a name is not."""
+    return isinstance(value, str) and value == "auto"
 
 
 def require_number(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.problem.checks import require_number
+from sfumato.problem.checks import Auto, is_auto, require_number
 
 Floats = NDArray[np.floating]
 
@@ -103,9 +103,10 @@ class Capped(Loss):
 
     Parameters
     ----------
-    cap : float, default=1.0
+    cap : float or "auto", default="auto"
         Distance, in the units of the data, from which on a row costs no more and moves no center.
-        Infinity gives :class:`L21`.
+        Infinity gives :class:`L21`. "auto" is found by the fit, just beyond the reach of the widest
+        cluster, and kept as ``cap_``; see :class:`CappedREFCMFS`.
 
     Examples
     --------
@@ -118,19 +119,21 @@ class Capped(Loss):
     kink = 1.0
     degree = 1
 
-    def __init__(self, cap: float = 1.0) -> None:
+    def __init__(self, cap: float | Auto = "auto") -> None:
         self.cap = cap
 
     def value(self, sq_dist: Floats) -> Floats:
         """Loss at the given squared distances."""
-        return np.minimum(np.sqrt(sq_dist), self.cap)
+        return np.minimum(np.sqrt(sq_dist), float(self.cap))
 
     def weight(self, sq_dist: Floats) -> Floats:
         """Derivative of the loss by the squared distance; 0 at distance 0 and beyond the cap."""
         with np.errstate(divide="ignore"):
-            pulls = (sq_dist > 0) & (np.sqrt(sq_dist) < self.cap)
+            pulls = (sq_dist > 0) & (np.sqrt(sq_dist) < float(self.cap))
             return np.where(pulls, 0.5 / np.sqrt(sq_dist), 0.0)
 
     def check(self) -> None:
         """Raise ValueError if the cap is not a positive number."""
-        require_number("cap", self.cap, above=0, advice="give a distance in the data's units")
+        if not is_auto(self.cap):
+            advice = "give a distance in the data's units, or 'auto'"
+            require_number("cap", self.cap, above=0, advice=advice)

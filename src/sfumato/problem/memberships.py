@@ -10,16 +10,15 @@ Every class here has a twin of the same name and parameters in ``native/membersh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.problem.checks import require_integer, require_number
+from sfumato.problem.checks import Auto, is_auto, require_integer, require_number
 
 Floats = NDArray[np.floating]
-Auto = Literal["auto"]
 
 DEFAULT_ACTIVE = 5
 """``n_active="auto"``: few enough to read, enough for a point between several clusters."""
@@ -243,11 +242,6 @@ class Simplex(Membership):
     def phi(self, memberships: Floats) -> Floats:
         """Membership itself."""
         return memberships
-
-
-def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the library; an array compared with a name is not."""
-    return isinstance(value, str) and value == "auto"
 
 
 def resolve_n_active(n_active: int | Auto, n_clusters: int) -> int:

@@ -47,7 +47,7 @@ class Problem:
     loss : Loss
     membership : Membership
         Resolved: every parameter is a number, except that a pilot fit may still have to choose
-        ``fuzzifier`` or ``gamma``.
+        ``fuzzifier`` or ``gamma``, and the ``cap`` of the loss.
     """
 
     loss: Loss
@@ -68,6 +68,10 @@ class Problem:
         pull = phi * self.loss.weight(nearest)
         hold = np.where(nearest == 0, phi * self.loss.kink, 0.0)
         return RowTerms(indices, memberships, pull, hold, objective)
+
+    def with_loss(self, **parameters: Any) -> Problem:
+        """Problem with some parameters of its loss replaced."""
+        return Problem(type(self.loss)(**self.loss.get_params() | parameters), self.membership)
 
     def with_membership(self, **parameters: Any) -> Problem:
         """Problem with some parameters of its membership rule replaced."""

@@ -28,6 +28,8 @@ class Initializer(Protocol):
 
     random: bool
     """Whether another call may give other centers, so that restarts make sense."""
+    careful: bool
+    """Whether all its proposals are good ones, so that few restarts will do."""
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Initial centers of shape (n_clusters, n_features), float64."""
@@ -47,34 +49,43 @@ class KMeansPlusPlus:
     """
 
     random = True
+    careful = False
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Seeds, in the order in which they were drawn."""
-        trials = 2 + int(np.log(n_clusters))
-        weights = engine.data.weights_or_ones()
-        order = engine.order()
-        seeds = np.empty((n_clusters, engine.data.n_features))
-        seeds[0] = engine.take(draw(weights, order, 1, rng))[0]
-        costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
-        engine.lower(costs, seeds[:1])
-        # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
-        kept = KEPT_LOSSES * trials * costs.nbytes <= engine.data.nbytes
-        losses = np.empty((engine.n_rows, trials), dtype=costs.dtype) if kept else None
-        for k in range(1, n_clusters):
-            candidates = engine.take(draw(weights, order, trials, rng, costs))
-            best = int(np.argmin(engine.potentials(costs, candidates, losses)))
-            seeds[k] = candidates[best]
-            if losses is None:
-                engine.lower(costs, seeds[k : k + 1])
-            else:
-                np.minimum(costs, losses[:, best], out=costs)
-        return seeds
+        first = engine.take(draw(engine.data.weights_or_ones(), engine.order(), 1, rng))
+        return greedy_seeds(engine, first, n_clusters, 2 + int(np.log(n_clusters)), rng)
+
+
+def greedy_seeds(
+    engine: Engine, first: Floats, n_clusters: int, trials: int, rng: np.random.RandomState
+) -> Floats:
+    """The first seed, and others one by one: each the best of some rows drawn by what they cost."""
+    weights = engine.data.weights_or_ones()
+    order = engine.order()
+    seeds = np.empty((n_clusters, engine.data.n_features))
+    seeds[0] = first[0]
+    costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
+    engine.lower(costs, seeds[:1])
+    # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
+    kept = KEPT_LOSSES * trials * costs.nbytes <= engine.data.nbytes
+    losses = np.empty((engine.n_rows, trials), dtype=costs.dtype) if kept else None
+    for k in range(1, n_clusters):
+        candidates = engine.take(draw(weights, order, trials, rng, costs))
+        best = int(np.argmin(engine.potentials(costs, candidates, losses)))
+        seeds[k] = candidates[best]
+        if losses is None:
+            engine.lower(costs, seeds[k : k + 1])
+        else:
+            np.minimum(costs, losses[:, best], out=costs)
+    return seeds
 
 
 class RandomRows:
     """Rows drawn in proportion to their weights, no two alike."""
 
     random = True
+    careful = False
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Distinct rows."""
@@ -100,6 +111,7 @@ class GivenCenters:
     """Centers that the user gave, used as they are."""
 
     random = False
+    careful = False
 
     def __init__(self, given: Floats) -> None:
         self.given = given
@@ -113,6 +125,7 @@ class CalledCenters:
     """Centers from a user's ``init(X, n_clusters, random_state)``, checked on return."""
 
     random = True
+    careful = False
 
     def __init__(
         self, function: Callable[..., Any], X: Any, check: Callable[[Any], Floats]

@@ -35,14 +35,17 @@ class Plan(NamedTuple):
     rungs: tuple[Rung, ...] = ()
 
     @classmethod
-    def of(cls, n_init: int | str, random: bool) -> Plan:
+    def of(cls, n_init: int | str, random: bool, careful: bool = False) -> Plan:
         """What ``n_init`` means: a race for "auto"; one start where all would be the same."""
         if not random:
             return cls(1)
-        return RACE if n_init == "auto" else cls(int(n_init))
+        if n_init == "auto":
+            return SHORT_RACE if careful else RACE
+        return cls(int(n_init))
 
 
 RACE = Plan(10, (Rung(5, 4), Rung(10, 2)))
+SHORT_RACE = Plan(4, (Rung(5, 2),))
 
 
 def run_starts(

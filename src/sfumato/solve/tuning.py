@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engines.base import Assignment, Engine
-from sfumato.problem import Hard, Power, Problem, Simplex
-from sfumato.problem.memberships import DEFAULT_ACTIVE, is_auto, row_gamma
+from sfumato.problem import Capped, Hard, Power, Problem, Simplex
+from sfumato.problem.checks import is_auto
+from sfumato.problem.memberships import DEFAULT_ACTIVE, row_gamma
 from sfumato.solve.initializers import Initializer
+from sfumato.solve.robust import automatic_cap
 from sfumato.solve.solution import Solution
 from sfumato.solve.solver import solve
 from sfumato.solve.stopping import Stopping
@@ -36,7 +38,7 @@ def pilot_rows(n_clusters: int) -> int:
     return 4096 + 64 * n_clusters
 
 
-def needs_tuning(problem: Problem) -> bool:
+def needs_pilot(problem: Problem) -> bool:
     """Whether a parameter of the membership rule waits for the data."""
     rule = problem.membership
     return is_auto(getattr(rule, "fuzzifier", None)) or is_auto(getattr(rule, "gamma", None))
@@ -54,7 +56,10 @@ def tune(
     ``n_features`` are those of the user's data, where the engine sees others.
     """
     problem = engine.problem
-    if not needs_tuning(problem):
+    if isinstance(problem.loss, Capped) and is_auto(problem.loss.cap):
+        problem = problem.with_loss(cap=automatic_cap(engine, n_clusters, rng))
+        engine = engine.with_problem(problem)
+    if not needs_pilot(problem):
         return problem, None
     sample = engine.sampled(pilot_rows(n_clusters), rng)
     pilot = _pilot(sample.with_problem(Problem(problem.loss, Hard())), n_clusters, initializer, rng)
@@ -72,7 +77,7 @@ def _pilot(
     engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
 ) -> Solution:
     """Best of a few short hard fits."""
-    starts = PILOT_STARTS if initializer.random else 1
+    starts = PILOT_STARTS if initializer.random and not initializer.careful else 1
     fits = [
         solve(engine, initializer.centers(engine, n_clusters, rng), PILOT) for _ in range(starts)
     ]
@@ -89,10 +94,12 @@ def intrinsic_dimension(engine: Engine, centers: Floats, n_features: int | None 
     """Median over clusters of ``mean(h)^2 / (2 var(h))``, rounded, at most the feature count."""
     hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
     assignment = hard.assign(centers, distances=True, memberships=False)
+    weights = engine.data.weights_or_ones()
+    limit = float(getattr(engine.problem.loss, "cap", np.inf))  # Outliers have no dimension.
     estimates = [
         estimate
         for k in range(len(centers))
-        if (estimate := _dimension_of(assignment, k, engine.data.weights_or_ones())) is not None
+        if (estimate := _dimension_of(assignment, k, weights, limit)) is not None
     ]
     largest = min(n_features or engine.data.n_features, LARGEST_DIMENSION)
     if not estimates:
@@ -100,10 +107,12 @@ def intrinsic_dimension(engine: Engine, centers: Floats, n_features: int | None 
     return int(np.clip(np.rint(np.median(estimates)), 1, largest))
 
 
-def _dimension_of(assignment: Assignment, cluster: int, weights: Floats) -> float | None:
+def _dimension_of(
+    assignment: Assignment, cluster: int, weights: Floats, limit: float
+) -> float | None:
     """Estimate from one cluster, or None if it is too small or has no spread."""
-    inside = assignment.labels == cluster
     assert assignment.distances is not None
+    inside = (assignment.labels == cluster) & (assignment.distances < limit)
     distances = assignment.distances[inside].astype(np.float64)
     if len(np.unique(distances)) < LEAST_CLUSTER:
         return None

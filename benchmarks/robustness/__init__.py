@@ -1,0 +1,1 @@
+"""Ours and other clusterings on contaminated data; ``python -m benchmarks.robustness``."""

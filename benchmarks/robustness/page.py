@@ -1,0 +1,249 @@
+"""``docs/robustness.md``, made from the stored cells."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+
+from benchmarks.harness.page import DOCS, section, settings
+from benchmarks.harness.report import Report, Table
+from benchmarks.robustness.cases import (
+    CLEAN,
+    FEW_SEEDS,
+    KINDS,
+    N_CLUSTERS,
+    N_ROWS,
+    PICTURE_SHARE,
+    QUICK_ROWS,
+    SHAPES,
+    Case,
+)
+from benchmarks.robustness.peers import MANY_VALUES, OURS, PEERS
+from benchmarks.robustness.summary import FAR_SHARE, MARGIN, Summary, limits, stands
+
+REMARKS: list[str] = [
+    "To be written after the run: where another method wins, and why.",
+]
+"""Written by hand, below the table of the cases where another method is better; one item each."""
+
+BEGIN = """# Robustness
+
+Written by `python -m benchmarks.robustness --write`; do not edit by hand. Medians over the seeds,
+and in brackets the worst seed. Cells are stored as they end, so that a run that was stopped goes on
+where it was; `python -m benchmarks.robustness --quick` is a short form for a first look.
+"""
+WORDS = {
+    "equal": "alike",
+    "sizes": "of sizes 1:10",
+    "widths": "of widths 1:5",
+    "close": "close together",
+}
+RATIO = "ARI / true centers'"
+PICTURES_DRAWN = [
+    ("ari_ratio", RATIO, "equal", "robustness.png"),
+    ("ari_ratio", RATIO, "sizes", "robustness-sizes.png"),
+    ("ari_ratio", RATIO, "widths", "robustness-widths.png"),
+    ("ari_ratio", RATIO, "close", "robustness-close.png"),
+    ("auroc", "AUROC", "equal", "robustness-scores.png"),
+]
+"""Measure, label, shape and file."""
+
+
+def write_page(summary: Summary, setting: dict[str, str], quick: bool) -> None:
+    """Write the page and its pictures."""
+    found = reports(summary, setting, quick)
+    parts = [BEGIN, *draw_all(summary), *settings(found[:1]), methods(summary)]
+    parts += [*map(section, found), remarks(), failures(summary)]
+    text = "\n".join(part for part in parts if part)
+    (DOCS / "robustness.md").write_text(text, encoding="utf-8")
+
+
+def draw_all(summary: Summary) -> list[str]:
+    """Draw what was measured, and return the lines that show it."""
+    if importlib.util.find_spec("matplotlib") is None:
+        print("No pictures without matplotlib: pip install matplotlib", file=sys.stderr)
+        return []
+    from benchmarks.robustness.plot import draw
+
+    lines = []
+    for measure, label, shape, file in PICTURES_DRAWN:
+        if summary.blobs(lambda case, shape=shape: case.shape == shape and case.kind in KINDS):
+            draw(summary, measure, label, shape, DOCS / "images" / file)
+            lines.append(f"![{label}, clusters {WORDS[shape]}](images/{file})\n")
+    return lines
+
+
+def methods(summary: Summary) -> str:
+    """What is compared, and how long it took."""
+    table = Table(["method", "which", "seconds, median"])
+    for name in summary.methods:
+        seconds = sorted(summary.seconds[name])
+        table.rows.append([name, PEERS[name].how, f"{seconds[len(seconds) // 2]:.2f}"])
+    how = (
+        "All are told the number of clusters. Each fit has one thread. On data of more than "
+        f"{MANY_VALUES:,} values, methods with many starts have a third of them."
+    )
+    return f"## Methods\n\n{how}\n\n{table}\n"
+
+
+def remarks() -> str:
+    return "## Where others are better, and why\n\n" + "\n".join(f"- {r}" for r in REMARKS) + "\n"
+
+
+def failures(summary: Summary) -> str:
+    """Fits that raised; they have no part in the medians."""
+    if not summary.errors:
+        return ""
+    table = Table(["case", "method", "seed", "error"])
+    table.rows = [[c.case, c.method, str(c.seed), f"`{c.error}`"] for c in summary.errors]
+    return f"## Fits that failed\n\nThey are not part of the medians.\n\n{table}\n"
+
+
+# Tables.
+
+
+def reports(summary: Summary, setting: dict[str, str], quick: bool) -> list[Report]:
+    """Sections of the page, without those for which nothing was measured."""
+    found = [
+        *(blobs_report(summary, shape) for shape in SHAPES),
+        centers_report(summary),
+        scores_report(summary),
+        alarms_report(summary),
+        pictures_report(summary),
+        lost_report(summary),
+        goals_report(summary),
+    ]
+    for report in found:
+        report.quick, report.setting = quick, setting
+    return [report for report in found if report.goals or report.cells or report.tables]
+
+
+def table_of(summary: Summary, first: str, cases: Iterable[Case], measure: str) -> Table:
+    """A row per case, a column per method: median and worst."""
+    cases = list(cases)
+    names = [
+        name
+        for name in summary.measured(measure)
+        if any(summary.all(case.name, name, measure) for case in cases)
+    ]
+    table = Table([first, *names])
+    for case in cases:
+        cells = [cell(summary, case.name, name, measure) for name in names]
+        if any(cells):
+            table.rows.append([case.name, *cells])
+    return table
+
+
+def cell(summary: Summary, case: str, method: str, measure: str) -> str:
+    median, worst = (each(case, method, measure) for each in (summary.median, summary.worst))
+    if median is None or worst is None:
+        return ""
+    return f"{number(median)} ({number(worst)})"
+
+
+def number(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:.1e}"
+
+
+def report_of(name: str, title: str, how: str, tables: Sequence[Table]) -> Report:
+    return Report(name, title, how, False, tables=[table for table in tables if table.rows])
+
+
+def blobs_report(summary: Summary, shape: str) -> Report:
+    how = (
+        f"Adjusted Rand index of the inliers, divided by that of assigning them to the true "
+        f"centers. {N_CLUSTERS} Gaussian clusters {WORDS[shape]}, {N_ROWS:,} rows with the "
+        f"outliers ({QUICK_ROWS} in the quick form), seeds: {summary.n_seeds}. A case is named by "
+        "the kind of its outliers, their share in %, the dimension, and the shape of the clusters."
+    )
+    cases = summary.blobs(lambda case: case.shape == shape)
+    tables = [
+        table_of(summary, "case", [c for c in cases if c.kind == kind], "ari_ratio")
+        for kind in (CLEAN, *KINDS)
+    ]
+    return report_of(shape, f"Clusters {WORDS[shape]}", how, tables)
+
+
+def centers_report(summary: Summary) -> Report:
+    how = (
+        "Distances of the centers to the true ones they are matched with, divided by those of a "
+        "fit of the same method to the inliers alone: first the mean over the centers, then the "
+        f"largest. At {100 * FAR_SHARE:.0f} % outliers. Where a method fails on clean rows too, "
+        "its ratio says little."
+    )
+    cases = summary.blobs(lambda case: case.share == FAR_SHARE)
+    tables = [
+        table_of(summary, f"{word} error", cases, f"{word}_ratio") for word in ("mean", "largest")
+    ]
+    return report_of("centers", "Errors of the centers", how, tables)
+
+
+def scores_report(summary: Summary) -> Report:
+    how = (
+        "How well the scores rank outliers before inliers: area under the curve of receiver "
+        f"operating characteristics, and average precision, at {100 * FAR_SHARE:.0f} % outliers. "
+        "Plain clusterings score by the distance to the nearest center."
+    )
+    cases = summary.blobs(lambda case: case.share == FAR_SHARE)
+    tables = [
+        table_of(summary, "AUROC", cases, "auroc"),
+        table_of(summary, "average precision", cases, "precision"),
+    ]
+    return report_of("scores", "Outlier scores", how, tables)
+
+
+def alarms_report(summary: Summary) -> Report:
+    how = (
+        "Share of the inliers that are called outliers at the default threshold, in clean data; "
+        "methods that are told that there are no outliers have it easy."
+    )
+    cases = summary.blobs(lambda case: case.kind == CLEAN)
+    table = table_of(summary, "case", cases, "alarms")
+    return report_of("alarms", "False alarms", how, [table])
+
+
+def pictures_report(summary: Summary) -> Report:
+    how = (
+        f"Pictures, and among them {PICTURE_SHARE:g} times as many as an average class has that "
+        "are none: random ones (each pixel drawn "
+        "from all pixels of the set), constant ones (of one random level), and salt-and-pepper "
+        "(half of the pixels of a picture set to the least or the largest value); and without "
+        f"them. {FEW_SEEDS} seeds on the large sets. Adjusted Rand index and accuracy of the true "
+        "pictures, AUROC and average precision of the scores, and false alarms."
+    )
+    titles = {
+        "ari": "ARI",
+        "acc": "ACC",
+        "auroc": "AUROC",
+        "precision": "average precision",
+        "alarms": "false alarms",
+    }
+    tables = [table_of(summary, titles[name], summary.pictures(), name) for name in titles]
+    return report_of("pictures", "Pictures", how, tables)
+
+
+def lost_report(summary: Summary) -> Report:
+    how = (
+        f"Cases where the median of another method is better than that of {OURS} by more than "
+        f"{MARGIN}: the best of them. First ARI, then AUROC of the scores."
+    )
+    tables = []
+    for measure, title in (("ari", "ARI"), ("auroc", "AUROC")):
+        table = Table([title, OURS, "best other", "which"])
+        table.rows = [
+            [case, f"{ours:.3f}", f"{theirs:.3f}", name]
+            for case, ours, name, theirs in summary.lost(measure)
+        ]
+        tables.append(table)
+    return report_of("lost", "Cases where others are better", how, tables)
+
+
+def goals_report(summary: Summary) -> Report:
+    how = (
+        f"At {100 * FAR_SHARE:.0f} % outliers, one line each; of all other limits (clean pictures, "
+        "scores, false alarms) those that were missed."
+    )
+    report = report_of("goals", f"Goals of {OURS}", how, [])
+    report.goals, report.cells = stands(summary), limits(summary)
+    return report

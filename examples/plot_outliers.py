@@ -1,0 +1,70 @@
+"""The first picture of the README: the same points with outliers, K-means beside sfumato.
+
+Five clusters, and a quarter of the points anywhere. K-means spends centers on what lies far out,
+and joins clusters for it; CappedREFCMFS finds the clusters, and says which points are outliers.
+
+Run from the top of the repository::
+
+    python examples/plot_outliers.py docs/images/outliers.png
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sklearn.cluster import KMeans
+
+from sfumato import CappedREFCMFS
+from sfumato.pictures import INK, PALETTE, save
+
+CENTERS = np.array([[0, 0], [7, 2], [3, 9], [-8, 3], [-3, -8]])
+N_CLUSTERS = len(CENTERS)
+REACH = 28.0
+"""Half the width of the square that the outliers are drawn from."""
+
+
+def clusters_and_outliers(seed: int = 0) -> np.ndarray:
+    """Draw 150 points of each cluster, and 250 anywhere."""
+    rng = np.random.default_rng(seed)
+    groups = [rng.normal(center, 1.1, size=(150, 2)) for center in CENTERS]
+    return np.vstack([*groups, rng.uniform(-REACH, REACH, size=(250, 2))])
+
+
+def scatter(axes: Axes, X: np.ndarray, labels: np.ndarray, centers: np.ndarray, title: str) -> None:
+    """Points in the colors of their clusters, outliers (-1) as open circles, centers as crosses."""
+    out = labels < 0
+    colors = np.array(PALETTE)[labels[~out]]
+    axes.scatter(*X[~out].T, s=9, c=colors, linewidths=0)
+    if out.any():
+        axes.scatter(
+            *X[out].T,
+            s=16,
+            facecolors="none",
+            edgecolors="#888888",
+            linewidths=0.7,
+            label=f"outliers ({out.sum()})",
+        )
+    axes.plot(*centers.T, "X", color=INK, markersize=9, markeredgecolor="white", label="centers")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.22), ncols=2, frameon=False)
+    axes.set(title=title, xlabel="first feature", ylabel="second feature", aspect="equal")
+
+
+def main(path: Path) -> None:
+    """Fit both methods and draw them side by side."""
+    X = clusters_and_outliers()
+    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=0).fit(X)
+    model = CappedREFCMFS(N_CLUSTERS, random_state=0).fit(X)
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    scatter(left, X, kmeans.labels_, kmeans.cluster_centers_, "K-means, best of 10 starts")
+    found = np.where(model.outliers_, -1, model.labels_)
+    scatter(right, X, found, model.cluster_centers_, "CappedREFCMFS")
+    right.set_ylabel("")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(figure, path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images/outliers.png"))

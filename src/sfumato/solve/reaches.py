@@ -1,0 +1,129 @@
+"""How far clusters reach, whatever lies beyond.
+
+In D dimensions the two thirds power of the distance to the center of a Gaussian cluster is nearly
+normal, for any D [1]_. So its median and its median absolute deviation, which outliers hardly
+move, say beyond which distance a row does not belong.
+
+References
+----------
+.. [1] E. B. Wilson, M. M. Hilferty, "The distribution of chi-square", PNAS 1931.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engines.base import Engine
+
+Floats = NDArray[np.floating]
+
+DEVIATIONS = 3.0
+"""Robust deviations above the median at which a cluster ends: it keeps 99.87 % of Gaussian rows."""
+FALSE_ALARMS = 0.00135
+"""Share of the rows of Gaussian clusters beyond their reach."""
+TRIMMED = 3.0
+"""Deviations beyond which rows are left out when the scale is taken again."""
+ROUNDS = 10
+LEAST_CLUSTER = 5
+"""Rows below which a cluster says nothing about its reach."""
+SMALL = 8
+"""Rows of a cluster that borrows half of its reach, as a factor; it falls with their square."""
+NORMAL = 1.4826
+"""Standard deviation of a normal variable, in median absolute deviations."""
+
+
+def sample_rows(n_clusters: int) -> int:
+    """Rows that are looked at: as many as the clusters ask for, however large the data."""
+    return 16384 + 64 * n_clusters
+
+
+def cluster_reaches(engine: Engine, centers: Floats) -> Floats:
+    """Reach of each cluster; NaN for those of so few rows that they are none.
+
+    A small cluster says little about itself, and borrows from the median of all; one whose rows are
+    all in one place takes that, and so do all if all have few rows.
+    """
+    sample = engine
+    step = -(-engine.n_rows // sample_rows(len(centers)))
+    if step > 1:
+        some = engine.data.take(np.arange(0, engine.n_rows, step))
+        sample = type(engine)(some, engine.problem, engine.n_threads)
+    assignment = sample.assign(centers, distances=True, memberships=False)
+    assert assignment.distances is not None
+    limit = float(getattr(engine.problem.loss, "cap", np.inf))
+    found = trimmed_reaches(
+        assignment.distances, assignment.labels, sample.data.weights_or_ones(), len(centers), limit
+    )(DEVIATIONS)
+    known = found[found > 0]
+    typical = float(np.median(known)) if len(known) else float(assignment.distances.max()) or 1.0
+    few = np.isnan(found) & bool(len(known))
+    own = np.where(found > 0, found, typical)
+    borrowed = 1 / (1 + (np.bincount(assignment.labels, minlength=len(centers)) / SMALL) ** 2)
+    return np.where(few, np.nan, own * (typical / own) ** borrowed)
+
+
+def outlier_scores(engine: Engine, centers: Floats, reaches: Floats) -> Floats:
+    """Smallest distance of each row to a center, over the reach of that cluster."""
+    known = ~np.isnan(reaches)
+    return engine.relative(centers[known], reaches[known])
+
+
+def trimmed_reaches(
+    distances: Floats,
+    labels: NDArray[np.integer],
+    weights: Floats,
+    n_clusters: int,
+    limit: float,
+    least: float = 0.0,
+) -> Callable[[float], Floats]:
+    """Like ``reach``, of rows nearer than the limit, less those that turn out to be far beyond."""
+    limits = np.full(n_clusters, limit)
+    for _ in range(ROUNDS):
+        inside = weights * (distances < limits[labels])
+        reaches = reach(distances, labels, inside, n_clusters, least)
+        before, limits = limits, np.fmin(limits, reaches(TRIMMED))
+        if np.array_equal(before, limits):
+            break
+    return reaches
+
+
+def reach(
+    distances: Floats,
+    labels: NDArray[np.integer],
+    weights: Floats,
+    n_clusters: int,
+    least: float = 0.0,
+) -> Callable[[float], Floats]:
+    """Distance so many deviations above the median, per cluster.
+
+    Rows of weight zero do not count. NaN where rows are too few, or weigh less than a share
+    ``least`` of the average cluster.
+    """
+    counted = weights > 0
+    labels, weights = labels[counted], weights[counted]
+    powers = np.cbrt(distances[counted].astype(np.float64) ** 2)
+    median = grouped_median(powers, labels, weights, n_clusters)
+    deviation = NORMAL * grouped_median(
+        np.abs(powers - median[labels]), labels, weights, n_clusters
+    )
+    few = np.bincount(labels, minlength=n_clusters) < LEAST_CLUSTER
+    few |= np.bincount(labels, weights, n_clusters) < least * weights.sum() / n_clusters
+    return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
+
+
+def grouped_median(
+    values: Floats, labels: NDArray[np.integer], weights: Floats, n_groups: int
+) -> Floats:
+    """Per group, the smallest value with half of the weight at or below it; NaN if it is empty."""
+    order = np.lexsort((values, labels))
+    mass = np.cumsum(weights[order])
+    ends = np.cumsum(np.bincount(labels, minlength=n_groups))
+    bounds = np.concatenate([[0.0], mass])[np.concatenate([[0], ends])]
+    places = np.searchsorted(mass, (bounds[:-1] + bounds[1:]) / 2)
+    medians = np.full(n_groups, np.nan)
+    filled = np.diff(bounds) > 0
+    medians[filled] = values[order[places[filled]]]
+    return medians

@@ -1,0 +1,214 @@
+"""The reference versions in the benchmark of robustness, its measures, and its store of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.robustness.cases import Blobs, Pictures, Sample, strange
+from benchmarks.robustness.cells import Cell, Store, run_cell, run_missing, wanted
+from benchmarks.robustness.measures import center_errors, measure
+from benchmarks.robustness.peers import PEERS, Found, Peer, Task
+from benchmarks.robustness.references import (
+    best_trimmed_k_means,
+    noise_clustering,
+    noise_memberships,
+    trimmed_k_means,
+)
+from benchmarks.robustness.summary import Summary
+from sklearn.cluster import KMeans
+
+from sfumato import FuzzyCMeans
+from tests.catalogue import blobs
+
+STEPS = 5
+
+
+@pytest.fixture
+def data():
+    return blobs(120, 3, 4)
+
+
+# References.
+
+
+def test_noise_at_infinity_is_fuzzy_c_means(data):
+    start = data[:4]
+    found = noise_clustering(data, start, delta=np.inf, max_iter=STEPS, tol=0.0)
+    # The centers of its last iteration are those that it began with, hence one more.
+    model = FuzzyCMeans(4, init=start, tol=0, acceleration=None, max_iter=STEPS + 1)
+    with pytest.warns(match="max_iter"):
+        model.fit(data)
+    np.testing.assert_allclose(found.centers, model.cluster_centers_, rtol=1e-9)
+    assert not found.noise.any()
+
+
+def test_memberships_with_noise_by_hand():
+    # Squared distances 1 and 4, and 2 to the noise: with m = 2, in proportion to 1, 1/4 and 1/2.
+    memberships = noise_memberships(np.array([[1.0, 4.0]]), 2.0, 2.0)
+    np.testing.assert_allclose(memberships, [[4 / 7, 1 / 7, 2 / 7]])
+    # With m = 1.5 in proportion to the squares of these.
+    memberships = noise_memberships(np.array([[1.0, 4.0]]), 2.0, 1.5)
+    np.testing.assert_allclose(memberships, [[16 / 21, 1 / 21, 4 / 21]])
+    on_a_center = noise_memberships(np.array([[0.0, 4.0]]), 2.0, 2.0)
+    np.testing.assert_allclose(on_a_center, [[1, 0, 0]], atol=1e-12)
+
+
+def test_noise_is_what_is_far():
+    X = np.array([[0.0], [0.2], [0.4], [10.0], [10.2], [10.4], [80.0]])
+    found = noise_clustering(X, np.array([[0.0], [10.0]]), delta=3.0)
+    np.testing.assert_allclose(found.centers, [[0.2], [10.2]], atol=0.02)
+    assert found.labeled.tolist() == [False] * 6 + [True]
+
+
+def test_nothing_trimmed_is_k_means(data):
+    start = data[:4]
+    found = trimmed_k_means(data, start, share=0.0)
+    model = KMeans(4, init=start, n_init=1, tol=0).fit(data)
+    assert found.objective == pytest.approx(model.inertia_)
+    np.testing.assert_allclose(found.centers, model.cluster_centers_)
+    assert found.kept.all()
+
+
+def test_trimmed_rows_are_the_far_ones():
+    X = np.array([[0.0], [0.2], [0.4], [10.0], [10.2], [10.4], [80.0], [-50.0]])
+    found = best_trimmed_k_means(X, 2, share=0.25, seed=0, number=10)
+    np.testing.assert_allclose(np.sort(found.centers.ravel()), [0.2, 10.2])
+    assert found.kept.tolist() == [True] * 6 + [False] * 2
+    assert found.objective == pytest.approx(4 * 0.2**2)
+
+
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.available])
+def test_every_method_answers_what_it_claims(name):
+    sample = Blobs("uniform", 0.1, 2, "equal", n_rows=200).sample(seed=0)
+    found = PEERS[name].fit(Task(sample.X, sample.n_clusters, seed=0, share=0.1))
+    assert (found.labels is not None) == PEERS[name].clusters
+    assert (found.centers is not None) == PEERS[name].centers
+    assert np.isfinite(found.scores).all()
+    assert found.scores.shape == sample.target.shape
+    assert found.outliers is None or found.outliers.dtype == bool
+
+
+# Measures and pictures.
+
+
+def test_measures_by_hand():
+    X = np.array([[0.0], [1.0], [10.0], [11.0], [90.0]])
+    true = np.array([[0.5], [10.5]])
+    sample = Sample(X, np.array([0, 0, 1, 1, -1]), 2, true)
+    found = Found(
+        labels=np.array([1, 1, 0, 0, 0]),
+        centers=np.array([[13.5], [0.5]]),
+        scores=np.array([0.1, 0.2, 0.3, 0.9, 0.8]),
+        outliers=np.array([False, False, False, True, True]),
+    )
+    clean = Found(centers=np.array([[1.0], [11.5]]))
+    expected = {
+        "ari": 1.0,
+        "acc": 1.0,
+        "ari_ratio": 1.0,
+        "mean_error": 1.5,
+        "largest_error": 3.0,
+        "mean_ratio": 2.0,
+        "largest_ratio": 3.0,
+        "auroc": 0.75,
+        "precision": 0.5,
+        "alarms": 0.25,
+    }
+    assert measure(sample, found, clean) == pytest.approx(expected)
+
+
+def test_centers_are_matched_one_to_one():
+    true, found = np.array([[0.0], [4.0]]), np.array([[3.0], [100.0]])
+    np.testing.assert_allclose(center_errors(true, found), [3, 96])
+
+
+def test_strange_pictures():
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 9, size=(30, 400)).astype(float)
+    X[0, 0], X[0, 1] = 0.0, 16.0
+    assert np.isin(strange(X, "random", 5, rng), X).all()
+    assert (np.ptp(strange(X, "constant", 5, rng), axis=1) == 0).all()
+    extreme = np.isin(strange(X, "salt", 5, rng), [0.0, 16.0])
+    np.testing.assert_allclose(extreme.mean(axis=1), 0.5, atol=0.1)
+
+
+def test_strange_pictures_are_half_as_many_as_an_average_class_has():
+    sample = Pictures("digits", "constant").sample(seed=0)
+    assert (~sample.inliers).sum() == round(0.5 * sample.inliers.sum() / 10)
+    assert sample.n_clusters == 10
+
+
+# Cells.
+
+
+def recorded(calls):
+    def run(case, method, seed):
+        calls.append((case.name, method, seed))
+        return Cell(case.name, method, seed, 0.1, {"ari": 0.5})
+
+    return run
+
+
+def test_stored_cells_are_not_run_again(tmp_path):
+    store, calls = Store(tmp_path / "deep" / "cells.jsonl"), []
+    case = Blobs("clump", 0.1, 2, "equal")
+    run_missing(wanted([case], ["FCM"], 2), store, run=recorded(calls))
+    assert sorted(calls) == [(case.name, "FCM", 0), (case.name, "FCM", 1)]
+    calls.clear()
+    cells = wanted([case], ["FCM", "GMM"], 2)
+    run_missing(cells, store, run=recorded(calls))
+    assert sorted(calls) == [(case.name, "GMM", 0), (case.name, "GMM", 1)]
+    assert len(store.load()) == 4
+    store.forget([(case.name, "GMM", 1)])
+    calls.clear()
+    run_missing(cells, store, run=recorded(calls))
+    assert calls == [(case.name, "GMM", 1)]
+
+
+def test_a_line_that_was_cut_off_is_run_again(tmp_path):
+    store = Store(tmp_path / "cells.jsonl")
+    store.add(Cell("a", "FCM", 0, 0.1))
+    with store.path.open("a", encoding="utf-8") as file:
+        file.write('{"case": "b", "meth')
+    store.add(Cell("c", "FCM", 0, 0.1))
+    assert sorted(store.load()) == [("a", "FCM", 0), ("c", "FCM", 0)]
+
+
+def test_large_data_sets_have_few_seeds():
+    cells = wanted([Pictures("coil100", "salt"), Pictures("yale", "salt")], ["FCM"], 5)
+    assert [case.data for case, _, _ in cells].count("coil100") == 3
+    assert len(cells) == 8
+
+
+def test_a_cell_is_measured_and_summed_up():
+    case = Blobs("uniform", 0.1, 2, "equal", n_rows=200)
+    cells = [run_cell(case, method, 0) for method in ("K-Means", "LOF")]
+    assert not any(cell.error for cell in cells)
+    assert {"ari_ratio", "largest_ratio", "auroc"} <= set(cells[0].measures)
+    assert set(cells[1].measures) == {"auroc", "precision", "alarms"}
+    summary = Summary(cells, {case.name: case})
+    assert summary.methods == ["K-Means", "LOF"]
+    assert summary.measured("ari") == ["K-Means"]
+    assert summary.median(case.name, "LOF", "ari") is None
+
+
+def test_an_error_is_part_of_the_result(monkeypatch):
+    def failing(task):
+        raise ValueError("no such luck")
+
+    monkeypatch.setitem(PEERS, "FCM", Peer(failing, ""))
+    cell = run_cell(Blobs("uniform", 0.1, 2, "equal", n_rows=60), "FCM", 0)
+    assert cell.error == "ValueError: no such luck"
+    assert cell.measures == {}
+
+
+def test_summary_takes_the_worst_seed():
+    case = Blobs("clump", 0.1, 2, "equal")
+    cells = [
+        Cell(case.name, "FCM", seed, 0.1, {"ari": ari, "mean_ratio": 1 - ari})
+        for seed, ari in enumerate([0.2, 0.9, 0.8])
+    ]
+    summary = Summary(cells, {case.name: case})
+    assert summary.median(case.name, "FCM", "ari") == 0.8
+    assert summary.worst(case.name, "FCM", "ari") == 0.2
+    assert summary.worst(case.name, "FCM", "mean_ratio") == 0.8
