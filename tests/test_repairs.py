@@ -106,6 +106,52 @@ def test_the_neediest_row_gets_the_center():
     np.testing.assert_array_equal(centers[1:], [[6.0], [4.0]])
 
 
+@every_engine
+@pytest.mark.parametrize("n_lone", [1, 40])
+def test_of_many_rows_beyond_the_cap_a_group_gets_the_center(engine_name, n_lone):
+    """All cost the cap. A lone outlier lowers the total by itself alone, whichever comes first."""
+    lone = 1e4 * np.arange(1, n_lone + 1)
+    group = 500 + np.linspace(-1, 1, 31)
+    X = np.concatenate([lone, np.linspace(-1, 1, 30), group, -lone])[:, None]
+    centers, moved = repaired_once(
+        make_engine(engine_name, X, Capped(CAP), Hard()), np.array([[0.0], [FAR * 10]])
+    )
+    assert moved == (1,)
+    assert abs(centers[1, 0] - 500) <= 1
+
+
+def test_groups_are_served_by_size_and_no_two_centers_go_to_one():
+    groups = [np.full(1, 9e4), 500 + np.linspace(-0.1, 0.1, 10), -500 + np.linspace(-0.1, 0.1, 20)]
+    X = np.concatenate([[0.0], *groups])[:, None]
+    engine = make_engine("reference", X, Capped(CAP), Hard())
+    centers, moved = repaired_once(engine, np.array([[0.0], [FAR], [2 * FAR], [3 * FAR]]))
+    assert moved == (1, 2, 3)
+    np.testing.assert_allclose(centers[1:, 0], [-500, 500, 9e4], atol=0.1)
+
+
+@every_engine
+def test_the_order_of_rows_that_need_alike_does_not_matter(engine_name):
+    X = np.concatenate([np.linspace(-1, 1, 30), 500 + np.linspace(-3, 3, 99), [7e3, 9e4]])[:, None]
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    found, expected = (
+        repaired_once(
+            make_engine(engine_name, rows, Capped(CAP), Hard()), np.array([[0.0], [FAR]])
+        )[0]
+        for rows in (X[shuffled], X)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_weight_counts_where_rows_need_alike():
+    """Three rows of equal weight need most; two of them are near one another."""
+    X = np.array([[0.0], [300.0], [100.0], [101.0], [200.0], [201.0], [201.5]])
+    weights = [1.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]
+    engine = make_engine("reference", X, Capped(CAP), Hard(), weights)
+    centers, moved = repaired_once(engine, np.array([[0.0], [FAR]]))
+    assert moved == (1,)
+    assert centers[1, 0] in (100, 101)
+
+
 def test_rows_of_weight_zero_need_nothing():
     X = np.array([[0.0], [1.0], [100.0]])
     engine = make_engine("reference", X, L21(), Hard(), weights=[1.0, 1.0, 0.0])

@@ -112,6 +112,10 @@ def assert_verbs_agree(engine, reference, centers, tolerance):
     found, expected = engine.distances(centers), reference.distances(centers)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance)
+    units = np.geomspace(0.01, 100, len(centers))
+    found, expected = engine.relative(centers, units), reference.relative(centers, units)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
     costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
     costs_expected = costs.copy()
     for part in (centers[:1], centers[-2:]):

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from sfumato import L21, REFCMFS, RSFKM, Capped, FuzzyClustering, Hard, Power, Simplex, Squared
+from sfumato import (
+    L21,
+    REFCMFS,
+    RSFKM,
+    Capped,
+    CappedREFCMFS,
+    FuzzyClustering,
+    Hard,
+    Power,
+    Simplex,
+    Squared,
+)
 from sfumato.engines.core import core
 from tests.catalogue import (
     STORAGES,
@@ -26,6 +37,7 @@ PARTS = [
 ]
 MODELS = [
     REFCMFS(N_CLUSTERS, n_active=2, max_iter=500),
+    CappedREFCMFS(N_CLUSTERS, n_active=2, max_iter=500),
     RSFKM(N_CLUSTERS, max_iter=500),
     FuzzyClustering(N_CLUSTERS, loss="squared", membership="hard", init="random"),
 ]
@@ -61,6 +73,7 @@ def passes(engine):
         assignment.memberships.indptr,
         np.float64(assignment.objective),
         engine.distances(centers),
+        engine.relative(centers, np.linspace(0.5, 3, N_CLUSTERS)),
         costs,
         engine.potentials(costs, centers[3:]),
     ]
@@ -112,6 +125,10 @@ def test_fits_are_the_same_bits(dtype, storage, model):
             np.array([record.objective for record in fit.history_]),
             np.float64(fit.objective_),
             fit.transform(X),
+            np.float64(getattr(fit, "cap_", np.inf)),
+            fit.cluster_reaches_,
+            fit.outlier_scores_,
+            fit.predict(X, mark_outliers=True),
         ]
         for fit in fits
     )

@@ -31,6 +31,8 @@ LEAST_CLUSTER = 5
 """Rows below which a cluster says nothing about its reach."""
 SMALL = 8
 """Rows of a cluster that borrows half of its reach, as a factor; it falls with their square."""
+LEAST_DEVIATION = 1e-4
+"""Relative; rows that are equally far but for rounding are inside."""
 NORMAL = 1.4826
 """Standard deviation of a normal variable, in median absolute deviations."""
 
@@ -46,23 +48,30 @@ def cluster_reaches(engine: Engine, centers: Floats) -> Floats:
     A small cluster says little about itself, and borrows from the median of all; one whose rows are
     all in one place takes that, and so do all if all have few rows.
     """
-    sample = engine
-    step = -(-engine.n_rows // sample_rows(len(centers)))
-    if step > 1:
-        some = engine.data.take(np.arange(0, engine.n_rows, step))
-        sample = type(engine)(some, engine.problem, engine.n_threads)
+    sample = _some_rows(engine, sample_rows(len(centers)))
     assignment = sample.assign(centers, distances=True, memberships=False)
-    assert assignment.distances is not None
+    labels, distances = assignment.labels, assignment.distances
+    assert distances is not None
+    weights = sample.data.weights_or_ones()
     limit = float(getattr(engine.problem.loss, "cap", np.inf))
-    found = trimmed_reaches(
-        assignment.distances, assignment.labels, sample.data.weights_or_ones(), len(centers), limit
-    )(DEVIATIONS)
+    found = trimmed_reaches(distances, labels, weights, len(centers), limit)(DEVIATIONS)
     known = found[found > 0]
-    typical = float(np.median(known)) if len(known) else float(assignment.distances.max()) or 1.0
+    typical = float(np.median(known)) if len(known) else float(distances[weights > 0].max()) or 1.0
     few = np.isnan(found) & bool(len(known))
     own = np.where(found > 0, found, typical)
-    borrowed = 1 / (1 + (np.bincount(assignment.labels, minlength=len(centers)) / SMALL) ** 2)
+    borrowed = 1 / (1 + (np.bincount(labels, weights > 0, len(centers)) / SMALL) ** 2)
     return np.where(few, np.nan, own * (typical / own) ** borrowed)
+
+
+def _some_rows(engine: Engine, size: int) -> Engine:
+    """Rows of positive weight drawn at random, the same ones each time; all, if they are few."""
+    weights = engine.data.weights
+    positive = np.arange(engine.n_rows) if weights is None else np.flatnonzero(weights > 0)
+    if len(positive) <= size:
+        return engine
+    drawn = np.random.RandomState(0).randint(len(positive), size=size)
+    some = engine.data.take(positive[np.unique(drawn)])
+    return type(engine)(some, engine.problem, engine.n_threads)
 
 
 def outlier_scores(engine: Engine, centers: Floats, reaches: Floats) -> Floats:
@@ -80,9 +89,9 @@ def trimmed_reaches(
     least: float = 0.0,
 ) -> Callable[[float], Floats]:
     """Like ``reach``, of rows nearer than the limit, less those that turn out to be far beyond."""
-    limits = np.full(n_clusters, limit)
+    limits = np.full(n_clusters, np.inf)
     for _ in range(ROUNDS):
-        inside = weights * (distances < limits[labels])
+        inside = weights * ((distances < limit) & (distances <= limits[labels]))
         reaches = reach(distances, labels, inside, n_clusters, least)
         before, limits = limits, np.fmin(limits, reaches(TRIMMED))
         if np.array_equal(before, limits):
@@ -109,6 +118,7 @@ def reach(
     deviation = NORMAL * grouped_median(
         np.abs(powers - median[labels]), labels, weights, n_clusters
     )
+    deviation = np.maximum(deviation, LEAST_DEVIATION * median)
     few = np.bincount(labels, minlength=n_clusters) < LEAST_CLUSTER
     few |= np.bincount(labels, weights, n_clusters) < least * weights.sum() / n_clusters
     return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)

@@ -44,6 +44,8 @@ STILL = 0.01
 """Relative change below which the cap is still."""
 BETWEEN_ROWS = np.sqrt(2.0)
 """Two rows of a cluster are this much farther apart than a row and the center."""
+WELL_BEYOND = 1.1
+"""Times the cap; a cluster that was just within it may come out a little larger."""
 SWAPS = 5
 """Seeds that are tried to be exchanged, at most."""
 ROUNDING = 1e-9
@@ -112,7 +114,11 @@ def automatic_cap(engine: Engine, n_clusters: int, rng: np.random.RandomState) -
 
 
 def widest_reach(sample: Engine, centers: Floats, cap: float) -> float:
-    """Largest reach of clusters that are more than a few rows; zero if there are none."""
+    """Largest reach of the clusters; the cap itself if none has one.
+
+    Those of few rows do not count, nor those that reach well beyond the cap: they are none, but
+    outliers that share a center.
+    """
     assignment = _capped(sample, cap).assign(centers, distances=True, memberships=False)
     assert assignment.distances is not None
     reaches = trimmed_reaches(
@@ -123,7 +129,8 @@ def widest_reach(sample: Engine, centers: Floats, cap: float) -> float:
         limit=cap,
         least=CORE,
     )
-    return float(np.nanmax(reaches(CAP_DEVIATIONS), initial=0.0))
+    found = reaches(CAP_DEVIATIONS)
+    return float(np.max(found[found <= WELL_BEYOND * cap], initial=0.0)) or cap
 
 
 def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
@@ -161,20 +168,25 @@ def capped_fit(sample: Engine, cap: float, n_clusters: int, rng: np.random.Rando
 
 
 def swap(wide: Engine, centers: Floats, cap: float, rng: np.random.RandomState) -> Floats | None:
-    """Exchange a center for a row beyond the cap if that lowers the total; None if none does.
+    """Exchange a center for a row if that lowers the total; None if nothing does.
 
     Some rows are drawn, and each is tried in the place of each center (Lattanzi and Sohler, 2019).
+    Half of them by what they cost, because two clusters may share a center, and half of those
+    beyond the cap, because a small cluster may have none.
     """
     weights = wide.data.weights_or_ones()
     losses = _losses(wide, centers)
     nearest = losses.min(axis=1)
-    missed = weights * (nearest > cap)
-    if len(centers) == 1 or not missed.any():
+    if len(centers) == 1 or not (weights * nearest).any():
         return None
     second = np.partition(losses, 1, axis=1)[:, 1]
     labels = losses.argmin(axis=1)
-    candidates = wide.take(draw(missed, wide.order(), TRIALS, rng))
-    totals = np.empty((TRIALS, len(centers)))
+    drawn = draw(weights, wide.order(), TRIALS // 2, rng, nearest)
+    missed = weights * (nearest > cap)
+    if missed.any():
+        drawn = np.concatenate([drawn, draw(missed, wide.order(), TRIALS // 2, rng)])
+    candidates = wide.take(drawn)
+    totals = np.empty((len(drawn), len(centers)))
     for trial, new in enumerate(_losses(wide, candidates).T):
         kept, left = np.minimum(new, nearest), np.minimum(new, second)
         totals[trial] = weights @ kept
