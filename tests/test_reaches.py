@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi
 
-from sfumato import L21, Capped, Hard
+from sfumato import L21, Hard
 from sfumato.solve import reaches
 from sfumato.solve.reaches import (
     DEVIATIONS,
@@ -230,7 +230,8 @@ def test_where_all_have_few_rows_all_have_a_reach(width):
 
 def test_the_cap_is_a_limit():
     X, centers = on_a_line(np.concatenate([bell(200), np.full(600, 20.0)]), bell(200))
-    capped = reaches_of(X, centers, loss=Capped(10.0))
+    engine = make_engine("native", X, L21(), Hard())
+    capped = reaches.cluster_reaches(engine, centers, limit=10.0)
     np.testing.assert_allclose(capped, reaches_of(*on_a_line(bell(200), bell(200))), rtol=0.02)
 
 

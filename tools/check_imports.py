@@ -99,6 +99,7 @@ ALLOWED: dict[str, set[str]] = {
         "engines.threads",
         "prediction",
         "problem",
+        "problem.checks",
         "registry",
         "solve.initializers",
         "solve.racing",

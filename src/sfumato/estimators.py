@@ -31,6 +31,7 @@ from sfumato.engines.base import Engine
 from sfumato.engines.threads import effective_threads
 from sfumato.prediction import OUTLIER, Prediction
 from sfumato.problem import Capped, Loss, Membership, Power, Problem, Simplex
+from sfumato.problem.checks import is_auto
 from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
 from sfumato.solve.racing import Plan, run_starts
 from sfumato.solve.reaches import cluster_reaches
@@ -192,10 +193,17 @@ class BaseFuzzyClustering(
             "cluster_centers_": centers.astype(engine.data.dtype),
             "loss_": engine.problem.loss,
             "membership_": engine.problem.membership,
+            "cluster_reaches_": cluster_reaches(engine, centers, self._limit(engine.problem)),
             "n_features_in_": engine.data.n_features,
             "_origin": engine.data.origin,
             "_n_features_out": len(centers),
         }
+
+    def _limit(self, problem: Problem) -> float:
+        """Distance of rows that say how far clusters reach: a cap of the data's own choice."""
+        given = registry.resolve_loss(self._parts()[0])
+        chosen = is_auto(getattr(given, "cap", None))
+        return float(getattr(problem.loss, "cap", np.inf)) if chosen else np.inf
 
     def _remember(self, solution: Solution, engine: Engine, dimension: int | None) -> None:
         """Keep what the fit found."""
@@ -204,7 +212,6 @@ class BaseFuzzyClustering(
         self.labels_ = assignment.labels
         self.memberships_: Any = assignment.memberships
         self.objective_ = assignment.objective
-        self.cluster_reaches_ = cluster_reaches(engine, self._centers())
         self.outlier_scores_ = self._scores(engine)
         self.outliers_ = self.outlier_scores_ > OUTLIER
         self.history_ = solution.history
@@ -314,7 +321,8 @@ class FuzzyClustering(BaseFuzzyClustering):
         Distance of each row of the training data to a center, over the reach of that cluster; of
         all clusters the smallest. Rows beyond 1 are outliers.
     outliers_ : ndarray of shape (n_samples,), bool
-        Which these are. One in 740 rows of Gaussian clusters is among them by chance.
+        Which these are. Of Gaussian clusters of a hundred rows or more, one row in 740 is among
+        them by chance, give or take a factor of 2; of small ones more.
     cluster_reaches_ : ndarray of shape (n_clusters,)
         How far each cluster reaches, in the units of the data, whatever lies beyond; NaN for one of
         fewer than 5 rows, which keeps nobody from being an outlier.

@@ -114,7 +114,7 @@ class CappedREFCMFS(Preset):
     :class:`REFCMFS` with a bounded loss: a row costs no more than ``cap`` and moves no center from
     there on, however far it is. An unbounded loss, the distance itself included, ends by giving
     outliers centers of their own. With seeds that outliers do not attract, and a cap that the data
-    chooses, a third of the rows may be anything.
+    chooses, 30 % of the rows may be anything that does not gather in large clumps.
 
     Parameters
     ----------
@@ -123,7 +123,8 @@ class CappedREFCMFS(Preset):
     cap : float or "auto", default="auto"
         Distance from which on a row costs no more. "auto" lies just beyond the reach of the widest
         cluster: it is found on a sample of bounded size, scales with the data, needs no share of
-        outliers, and is kept as ``cap_``.
+        outliers, and is kept as ``cap_``. It is infinite where clusters have fewer than 8 rows on
+        average, too few to tell.
     n_active : int or "auto", default="auto"
         Memberships per row; "auto" is ``min(5, n_clusters)``.
     fuzzifier : float or "auto", default="auto"
@@ -142,8 +143,8 @@ class CappedREFCMFS(Preset):
 
     Notes
     -----
-    A clump of outliers as large as a cluster is a cluster, and is given a center. What was measured
-    is in ``docs/robustness.md``.
+    A clump of outliers nearly as large as a cluster is a cluster, and is given a center. What was
+    measured is in ``docs/robustness.md``.
 
     Examples
     --------

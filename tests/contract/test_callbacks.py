@@ -149,7 +149,8 @@ def test_the_fitted_estimator_can_predict(estimator: BaseEstimator, X: np.ndarra
     for task, fitted in recorder.fitted:
         assert fitted is not None, task
         assert fitted is not model
-        assert fitted.predict(new).shape == (20,)
+        assert fitted.predict(new, mark_outliers=True).shape == (20,)
+        assert fitted.score_outliers(new).shape == (20,)
         assert fitted.predict_proba(new).shape == (20, 3)
         assert fitted.transform(new).shape == (20, 3)
         assert fitted.get_feature_names_out().shape == (3,)

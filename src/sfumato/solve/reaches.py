@@ -31,10 +31,14 @@ LEAST_CLUSTER = 5
 """Rows below which a cluster says nothing about its reach."""
 SMALL = 8
 """Rows of a cluster that borrows half of its reach, as a factor; it falls with their square."""
+TINY = 1e-6
+"""Reach, as a share of the largest distance, of clusters that are points, if all are."""
 LEAST_DEVIATION = 1e-4
 """Relative; rows that are equally far but for rounding are inside."""
 NORMAL = 1.4826
 """Standard deviation of a normal variable, in median absolute deviations."""
+MUCH = 0.25
+"""Share of a cluster, the others of which are in one place, that says how wide it is."""
 
 
 def sample_rows(n_clusters: int) -> int:
@@ -42,8 +46,8 @@ def sample_rows(n_clusters: int) -> int:
     return 16384 + 64 * n_clusters
 
 
-def cluster_reaches(engine: Engine, centers: Floats) -> Floats:
-    """Reach of each cluster; NaN for those of so few rows that they are none.
+def cluster_reaches(engine: Engine, centers: Floats, limit: float = np.inf) -> Floats:
+    """Reach of each cluster, from rows nearer than the limit; NaN for those of very few rows.
 
     A small cluster says little about itself, and borrows from the median of all; one whose rows are
     all in one place takes that, and so do all if all have few rows.
@@ -53,11 +57,12 @@ def cluster_reaches(engine: Engine, centers: Floats) -> Floats:
     labels, distances = assignment.labels, assignment.distances
     assert distances is not None
     weights = sample.data.weights_or_ones()
-    limit = float(getattr(engine.problem.loss, "cap", np.inf))
     found = trimmed_reaches(distances, labels, weights, len(centers), limit)(DEVIATIONS)
     known = found[found > 0]
-    typical = float(np.median(known)) if len(known) else float(distances[weights > 0].max()) or 1.0
-    few = np.isnan(found) & bool(len(known))
+    farthest = float(distances[weights > 0].max()) or 1.0
+    some = bool(len(known)) or bool((found == 0).any())
+    typical = float(np.median(known)) if len(known) else farthest * (TINY if some else 1)
+    few = np.isnan(found) & some
     own = np.where(found > 0, found, typical)
     borrowed = 1 / (1 + (np.bincount(labels, weights > 0, len(centers)) / SMALL) ** 2)
     return np.where(few, np.nan, own * (typical / own) ** borrowed)
@@ -66,11 +71,12 @@ def cluster_reaches(engine: Engine, centers: Floats) -> Floats:
 def _some_rows(engine: Engine, size: int) -> Engine:
     """Rows of positive weight drawn at random, the same ones each time; all, if they are few."""
     weights = engine.data.weights
-    positive = np.arange(engine.n_rows) if weights is None else np.flatnonzero(weights > 0)
-    if len(positive) <= size:
+    positive = None if weights is None else np.flatnonzero(weights > 0)
+    count = engine.n_rows if positive is None else len(positive)
+    if count <= size:
         return engine
-    drawn = np.random.RandomState(0).randint(len(positive), size=size)
-    some = engine.data.take(positive[np.unique(drawn)])
+    drawn = np.unique(np.random.RandomState(0).randint(count, size=size))
+    some = engine.data.take(drawn if positive is None else positive[drawn])
     return type(engine)(some, engine.problem, engine.n_threads)
 
 
@@ -115,9 +121,14 @@ def reach(
     labels, weights = labels[counted], weights[counted]
     powers = np.cbrt(distances[counted].astype(np.float64) ** 2)
     median = grouped_median(powers, labels, weights, n_clusters)
-    deviation = NORMAL * grouped_median(
-        np.abs(powers - median[labels]), labels, weights, n_clusters
-    )
+    off = np.abs(powers - median[labels])
+    deviation = NORMAL * grouped_median(off, labels, weights, n_clusters)
+    # Where half of the weight is in one place, the rest says more, if it is not just outliers.
+    rest = off > 0
+    elsewhere = NORMAL * grouped_median(off[rest], labels[rest], weights[rest], n_clusters)
+    shares = [np.bincount(labels[some], weights[some], n_clusters) for some in (rest, slice(None))]
+    much = (deviation == 0) & (shares[0] >= MUCH * shares[1])
+    deviation = np.where(much, elsewhere, deviation)
     deviation = np.maximum(deviation, LEAST_DEVIATION * median)
     few = np.bincount(labels, minlength=n_clusters) < LEAST_CLUSTER
     few |= np.bincount(labels, weights, n_clusters) < least * weights.sum() / n_clusters

@@ -10,6 +10,9 @@ the clusters, until it is still. The share of outliers is never asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
@@ -27,8 +30,12 @@ Floats = NDArray[np.floating]
 
 CAP_DEVIATIONS = 4.0
 """Deviations from the median at which the cap lies: one in 30,000 rows of a Gaussian cluster."""
-PROBES = 128
-"""Rows around which the data is looked at for a first scale."""
+PROBES, LEAST_PROBES, PROBE_NUMBERS = 128, 16, 1 << 22
+"""Rows around which the data is looked at for a first scale; fewer if that were many numbers."""
+FACTORS = (1.0, 3.0, 9.0)
+"""Of the first cap, where it leaves out too many rows."""
+OUTLIER_PENALTY = 1.0
+"""Of the log-likelihood; an outlier costs that much more than a row at the width of a cluster."""
 CORE = 0.1
 """Share of an average cluster that is looked for around a probe."""
 LEAST_CORE = 4
@@ -46,8 +53,8 @@ BETWEEN_ROWS = np.sqrt(2.0)
 """Two rows of a cluster are this much farther apart than a row and the center."""
 WELL_BEYOND = 1.1
 """Times the cap; a cluster that was just within it may come out a little larger."""
-SWAPS = 5
-"""Seeds that are tried to be exchanged, at most."""
+SWAPS, LARGEST_TABLE = 5, 1 << 22
+"""Seeds that are exchanged, at most; none where distances to all would be too many."""
 ROUNDING = 1e-9
 SHORT = Stopping(max_iter=4, tol=1e-3)
 
@@ -84,7 +91,7 @@ class RobustSeeds:
         if self._cap is None:
             loss = engine.problem.loss
             known = isinstance(loss, Capped)
-            self._cap = loss.cap if known else automatic_cap(self._sample, n_clusters, rng)
+            self._cap = float(loss.cap) if known else automatic_cap(self._sample, n_clusters, rng)
         fits = [
             capped_fit(self._sample, self._cap, n_clusters, rng)
             for _ in range(FIRST_FITS if self._best is None else 1)
@@ -97,55 +104,116 @@ class RobustSeeds:
 
 
 def automatic_cap(engine: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
-    """Distance beyond which no cluster reaches; infinity if the rows have no scale."""
+    """Distance beyond which no cluster reaches; infinity if the rows have no scale.
+
+    The first scale is that of narrow clusters. If it leaves out as many rows as a small cluster
+    has, larger ones are tried, and the one that describes the rows best is taken.
+    """
     sample = engine.sampled(sample_rows(n_clusters), rng)
-    largest = cap = first_cap(sample, n_clusters, rng)
+    first = first_cap(sample, n_clusters, rng)
+    if not 0 < first < np.inf:
+        return float(np.inf)
+    settled = []
+    for factor in FACTORS:
+        settled.append(settle(sample, factor * first, n_clusters, rng))
+        if settled[-1].missed <= CORE / n_clusters:
+            break
+    return min(settled, key=lambda found: found.misfit).cap
+
+
+class Settled(NamedTuple):
+    """A cap that is still, the share of rows beyond all reaches, and how badly it describes all."""
+
+    cap: float
+    missed: float
+    misfit: float
+
+
+def settle(sample: Engine, largest: float, n_clusters: int, rng: np.random.RandomState) -> Settled:
+    """Rounds of short fits and of looking at the distances, from the largest cap on."""
+    cap = largest
     fits: list[Solution] = []
     for _ in range(ROUNDS):
-        if not 0 < cap < np.inf:
-            return float(np.inf)
         again = [solve(_capped(sample, cap), fit.centers, SHORT) for fit in fits]
         new = [capped_fit(sample, cap, n_clusters, rng) for _ in range(1 if fits else FIRST_FITS)]
         fits = [min(again + new, key=lambda fit: fit.objective)]
-        before, cap = cap, min(largest, widest_reach(sample, fits[0].centers, cap))
+        clusters = look(sample, fits[0].centers, cap)
+        before, cap = cap, min(largest, clusters.widest(cap))
         if abs(cap - before) <= STILL * before:
             break
-    return cap
+    return Settled(cap, clusters.missed(), clusters.misfit())
 
 
-def widest_reach(sample: Engine, centers: Floats, cap: float) -> float:
-    """Largest reach of the clusters; the cap itself if none has one.
+class Clusters(NamedTuple):
+    """Rows of a sample beside their nearest centers, and the scales of the clusters."""
 
-    Those of few rows do not count, nor those that reach well beyond the cap: they are none, but
-    outliers that share a center.
-    """
+    distances: Floats
+    labels: NDArray[np.integer]
+    weights: Floats
+    reach: Callable[[float], Floats]
+    dimension: int
+
+    def widest(self, cap: float) -> float:
+        """Largest reach of the clusters; the cap itself if none has one.
+
+        Those of few rows do not count, nor those that reach well beyond the cap: they are none, but
+        outliers that share a center.
+        """
+        found = self.reach(CAP_DEVIATIONS)
+        return float(np.max(found[found <= WELL_BEYOND * cap], initial=0.0)) or cap
+
+    def missed(self) -> float:
+        """Share of the weight beyond the reaches."""
+        outside = ~(self.distances <= self.reach(CAP_DEVIATIONS)[self.labels])
+        return float(np.average(outside, weights=self.weights))
+
+    def misfit(self) -> float:
+        """Minus the log-likelihood of the rows, but for constants.
+
+        Each is either of a Gaussian as wide as the median of its cluster says, or an outlier, whose
+        density falls as a power of its distance and so has no scale; none is nearer than rows of
+        the narrowest cluster are.
+        """
+        D, medians = self.dimension, self.reach(0.0)
+        narrowest = np.min(medians[medians > 0], initial=np.inf)
+        if np.isinf(narrowest):
+            return float(np.inf)
+        width = np.maximum(medians, narrowest) / np.sqrt(D)
+        inside = D * np.log(width)[self.labels] + (self.distances / width[self.labels]) ** 2 / 2
+        far = np.maximum(self.distances, narrowest)
+        outside = D * np.log(far / np.sqrt(D)) + D / 2 + OUTLIER_PENALTY
+        return float(np.average(np.fmin(inside, outside), weights=self.weights))
+
+
+def look(sample: Engine, centers: Floats, cap: float) -> Clusters:
+    """See how the rows lie around the centers."""
     assignment = _capped(sample, cap).assign(centers, distances=True, memberships=False)
     assert assignment.distances is not None
-    reaches = trimmed_reaches(
-        assignment.distances,
-        assignment.labels,
-        sample.data.weights_or_ones(),
-        len(centers),
-        limit=cap,
-        least=CORE,
-    )
-    found = reaches(CAP_DEVIATIONS)
-    return float(np.max(found[found <= WELL_BEYOND * cap], initial=0.0)) or cap
+    distances, labels = assignment.distances.astype(np.float64), assignment.labels
+    weights = sample.data.weights_or_ones()
+    reach = trimmed_reaches(distances, labels, weights, len(centers), limit=cap, least=CORE)
+    return Clusters(distances, labels, weights, reach, sample.data.n_features)
 
 
 def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
-    """Generous cap from how near the rows around a row are; outliers have none near."""
+    """Generous cap for narrow clusters, from how near the rows around a row are.
+
+    Outliers have none near. Infinity where clusters have too few rows to tell.
+    """
     weights = sample.data.weights_or_ones()
-    probes = sample.take(draw(weights, sample.order(), PROBES, rng))
+    n_probes = int(np.clip(PROBE_NUMBERS // sample.data.n_features, LEAST_PROBES, PROBES))
+    probes = sample.take(draw(weights, sample.order(), n_probes, rng))
     distances = np.ascontiguousarray(sample.distances(probes).T, dtype=np.float64)
-    cluster = weights.sum() / n_clusters
-    core = max(CORE * cluster, LEAST_CORE * float(weights.max()))
+    cluster = float(weights.sum()) / n_clusters
+    core = max(CORE * cluster, LEAST_CORE * float(weights[weights > 0].mean()))
     radii, inner = np.array([_radii(row, weights, (core, core / 2)) for row in distances]).T
-    growing = (radii <= np.median(radii)) & (inner > 0) & (inner < radii)
-    if core > cluster / 2 or not growing.any():
+    if core > cluster / 2 or not radii.any():
         return float(np.inf)
-    dimension = float(np.median(np.log(2.0) / np.log(radii[growing] / inner[growing])))
-    dimension = float(np.clip(dimension, 1.0, sample.data.n_features))
+    growing = (radii <= np.median(radii)) & (inner > 0) & (inner < radii)
+    dimension = float(sample.data.n_features)
+    if growing.any():
+        found = float(np.median(np.log(2.0) / np.log(radii[growing] / inner[growing])))
+        dimension = float(np.clip(found, 1.0, dimension))
     # Quantiles of half the squared distance, of almost all of a Gaussian cluster and of its core.
     most, least = gammaincinv(dimension / 2, [0.999, core / cluster])
     scale = float(np.quantile(radii[radii > 0], 0.25))
@@ -159,7 +227,7 @@ def capped_fit(sample: Engine, cap: float, n_clusters: int, rng: np.random.Rando
     costs = np.full(sample.n_rows, np.inf, dtype=sample.data.dtype)
     first = candidates[[int(np.argmin(wide.potentials(costs, candidates)))]]
     centers = solve(wide, greedy_seeds(wide, first, n_clusters, TRIALS, rng), SHORT).centers
-    for _ in range(SWAPS):
+    for _ in range(SWAPS if sample.n_rows * n_clusters <= LARGEST_TABLE else 0):
         swapped = swap(wide, centers, cap, rng)
         if swapped is None:
             break
@@ -204,10 +272,15 @@ def _losses(engine: Engine, centers: Floats) -> Floats:
 
 
 def _radii(distances: Floats, weights: Floats, masses: tuple[float, ...]) -> Floats:
-    """Radii within which the weights of the rows reach the given masses."""
+    """Radii within which the weights of the rows reach the given masses.
+
+    Where that is no distance at all, a quarter of the way to the nearest rows elsewhere.
+    """
     order = np.argsort(distances)
     places = np.searchsorted(np.cumsum(weights[order]), masses)
-    return distances[order[np.minimum(places, len(order) - 1)]]
+    radii = distances[order[np.minimum(places, len(order) - 1)]]
+    elsewhere = distances[distances > 0].min(initial=np.inf) / 4
+    return np.where((radii == 0) & (elsewhere < np.inf), elsewhere, radii)
 
 
 def _capped(engine: Engine, cap: float) -> Engine:
