@@ -20,10 +20,26 @@ from benchmarks.robustness.cases import (
     Case,
 )
 from benchmarks.robustness.peers import MANY_VALUES, OURS, PEERS
-from benchmarks.robustness.summary import FAR_SHARE, MARGIN, Summary, limits, stands
+from benchmarks.robustness.summary import FAR_SHARE, MARGIN, STATED_ALARMS, Summary, limits, stands
 
 REMARKS: list[str] = [
-    "To be written after the run: where another method wins, and why.",
+    "One far clump: from 10 % of the rows in 2 dimensions, and from 20 % in more, it is as large "
+    "as a cluster, or nearly, and as round. Whoever is told the number of clusters gives it a "
+    "center and joins two clusters for it; its rows then have a cluster, and score low. HDBSCAN is "
+    "not told, and finds seven. Asking for one cluster more is the remedy.",
+    "Points between clusters, in 2 dimensions: centers may be six widths apart, so that a point "
+    "between two of them is within the reach of both. Trimmed k-means, which knows how many points "
+    "to leave out, ranks them a little better. In 10 dimensions this begins at 40 %.",
+    "Constant pictures lie on a line, close to one another: for whoever clusters they are a "
+    "cluster, and get a center. IsolationForest looks at single pixels, in many of which a "
+    "constant picture is extreme.",
+    "Yale and ORL have ten pictures of each person: the scale of so small a cluster is uncertain, "
+    "and scores that are relative to it are a little worse than plain distances where outliers are "
+    "far from everything. Which seeds do better on the clusters of such sets is a matter of luck.",
+    "The clusters of COIL20 are not round but closed curves; HDBSCAN follows them.",
+    "Seeds: ten for clusters alike at 0, 10, 30 and 40 %, five for all other blobs and for the "
+    "small sets of pictures, three for usps, one for yaleb and coil100, where slow methods were "
+    "left out.",
 ]
 """Written by hand, below the table of the cases where another method is better; one item each."""
 
@@ -139,6 +155,8 @@ def cell(summary: Summary, case: str, method: str, measure: str) -> str:
     median, worst = (each(case, method, measure) for each in (summary.median, summary.worst))
     if median is None or worst is None:
         return ""
+    if measure == "alarms":  # In per cent: they are rare.
+        return f"{100 * median:.2f} % ({100 * worst:.2f} %)"
     return f"{number(median)} ({number(worst)})"
 
 
@@ -196,7 +214,8 @@ def scores_report(summary: Summary) -> Report:
 def alarms_report(summary: Summary) -> Report:
     how = (
         "Share of the inliers that are called outliers at the default threshold, in clean data; "
-        "methods that are told that there are no outliers have it easy."
+        f"ours states {100 * STATED_ALARMS:.3f} %. Methods that are told that there are no "
+        "outliers have it easy."
     )
     cases = summary.blobs(lambda case: case.kind == CLEAN)
     table = table_of(summary, "case", cases, "alarms")
