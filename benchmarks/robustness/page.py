@@ -30,6 +30,11 @@ REMARKS: list[str] = [
     "Points between clusters, in 2 dimensions: centers may be six widths apart, so that a point "
     "between two of them is within the reach of both. Trimmed k-means, which knows how many points "
     "to leave out, ranks them a little better. In 10 dimensions this begins at 40 %.",
+    "Tight clumps among clusters that are close together, in 50 and 200 dimensions: distances "
+    "within a cluster are then as large as those between clusters, so that a center on a clump of "
+    "1 % saves as much as one that parts two clusters. Trimmed k-means leaves the clumps out, "
+    "because it is told how many rows to leave out. Points between such clusters cannot be told "
+    "from their rows.",
     "Constant pictures lie on a line, close to one another: for whoever clusters they are a "
     "cluster, and get a center. IsolationForest looks at single pixels, in many of which a "
     "constant picture is extreme.",
