@@ -1,4 +1,4 @@
-"""Published methods as choices of parts, with their citations."""
+"""Published methods as choices of parts, with their citations, and one method of our own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfumato.problem.checks import Auto
 
 
 class Preset(BaseFuzzyClustering):
-    """A published method: its parts are fixed, their parameters are its own."""
+    """A method with a name: its parts are fixed, their parameters are its own."""
 
     def membership(self, X: Any) -> sp.csr_array:
         """Memberships of each row, sparse; another name for ``predict_membership``.
