@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard
-from sfumato.solve.robust import swap
+from sfumato.solve.robust import swapped
 from tests.catalogue import each, make_engine
 
 WIDTHS = [(1, 1, 1, 5, 5, 5), (1, 1, 1, 1, 1, 5)]
@@ -42,7 +42,7 @@ def test_a_heavy_row_leaves_the_cap_finite():
     weights[0] = 6
     model = CappedREFCMFS(2, random_state=0).fit(X, sample_weight=weights)
     copies = CappedREFCMFS(2, random_state=0).fit(np.repeat(X, weights.astype(int), axis=0))
-    np.testing.assert_allclose(model.cap_, copies.cap_, rtol=0.5)
+    np.testing.assert_allclose(model.cap_, copies.cap_, rtol=0.1)
     assert model.outliers_[40:].all()
 
 
@@ -92,5 +92,5 @@ def test_two_clusters_that_share_a_center_are_parted():
     spread = np.linspace(-1, 1, 50)
     X = np.concatenate([spread, 10 + spread, 100 + spread])[:, None]
     engine = make_engine("native", X, Capped(40.0), Hard())
-    swapped = swap(engine, np.array([[5.0], [99.5], [100.5]]), 30.0, np.random.RandomState(0))
-    assert (np.abs(swapped[:, 0] - 100) < 2).sum() == 1
+    found = swapped(engine, np.array([[5.0], [99.5], [100.5]]), 30.0, np.random.RandomState(0))
+    assert (np.abs(found[:, 0] - 100) < 2).sum() == 1

@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
         "data",
         "engines.base",
         "problem",
+        "problem.checks",
         "solve.initializers",
         "solve.reaches",
         "solve.solution",

@@ -284,7 +284,7 @@ class FuzzyClustering(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept. All of a given number
         run to the end. "auto" races 10 starts: the best 4 after 5 iterations and the best 2 after
-        10 go on; where ``init`` is "robust", 4 starts, and the best 2 after 5 iterations. Where
+        10 go on; where ``init`` is "robust", 6 starts, 3 after 5 iterations and 2 after 10. Where
         ``init`` is an array, there is 1.
     max_iter : int, default=300
         Largest number of iterations of a start.

@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 RACE = Plan(10, (Rung(5, 4), Rung(10, 2)))
-SHORT_RACE = Plan(4, (Rung(5, 2),))
+SHORT_RACE = Plan(6, (Rung(5, 3), Rung(10, 2)))
 
 
 def run_starts(

@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 from scipy.special import gammaincinv
 
 from sfumato.data import draw
 from sfumato.engines.base import Engine
 from sfumato.problem import Capped, Hard, Problem
+from sfumato.problem.checks import is_auto
 from sfumato.solve.initializers import greedy_seeds
 from sfumato.solve.reaches import trimmed_reaches
 from sfumato.solve.solution import Solution
@@ -43,7 +45,7 @@ LEAST_CORE = 4
 TRIALS = 20
 """Rows from which each seed is chosen: enough that some are no outliers."""
 ROUNDS = 8
-FIRST_FITS = 3
+FIRST_FITS = 2
 """Fits of which the best is taken where there is none to compare with."""
 CLEARLY_WORSE = 0.005
 """Relative excess of an objective that is not a matter of taste."""
@@ -53,6 +55,8 @@ BETWEEN_ROWS = np.sqrt(2.0)
 """Two rows of a cluster are this much farther apart than a row and the center."""
 WELL_BEYOND = 1.1
 """Times the cap; a cluster that was just within it may come out a little larger."""
+BY_COST, BEYOND = 10, 40
+"""Rows that are tried in the place of a center: drawn by what they cost, and beyond the cap."""
 SWAPS, LARGEST_TABLE = 5, 1 << 22
 """Seeds that are exchanged, at most; none where distances to all would be too many."""
 ROUNDING = 1e-9
@@ -83,65 +87,81 @@ class RobustSeeds:
         self._sample: Engine | None = None
         self._cap: float | None = None
         self._best: Solution | None = None
+        self._waiting: list[Solution] = []
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Centers of a short fit to the sample."""
-        if self._sample is None:
-            self._sample = engine.sampled(sample_rows(n_clusters), rng)
-        if self._cap is None:
-            loss = engine.problem.loss
-            known = isinstance(loss, Capped)
-            self._cap = float(loss.cap) if known else automatic_cap(self._sample, n_clusters, rng)
-        fits = [
-            capped_fit(self._sample, self._cap, n_clusters, rng)
-            for _ in range(FIRST_FITS if self._best is None else 1)
-        ]
-        found = min(fits, key=lambda fit: fit.objective)
+        """Centers of a short fit to the sample; the first time, of the one that set the cap."""
+        cap = self.cap(engine, n_clusters, rng)
+        sample = self._sampled(engine, n_clusters, rng)
+        found = self._waiting.pop() if self._waiting else capped_fit(sample, cap, n_clusters, rng)
         if self._best is None or found.objective < self._best.objective:
             self._best = found
         alike = found.objective <= (1 + CLEARLY_WORSE) * self._best.objective
         return (found if alike else self._best).centers
 
+    def cap(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
+        """The cap of the problem's loss, or one that is found and remembered."""
+        if self._cap is None:
+            sample = self._sampled(engine, n_clusters, rng)
+            given = getattr(engine.problem.loss, "cap", "auto")
+            if is_auto(given):
+                found = automatic_cap(sample, n_clusters, rng)
+                self._cap = np.inf if found is None else found.cap
+                self._waiting = [] if found is None else [found.fit]
+            else:
+                self._cap = float(given)
+                self._waiting = [best_fit(sample, self._cap, n_clusters, rng, FIRST_FITS)]
+        return self._cap
 
-def automatic_cap(engine: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
-    """Distance beyond which no cluster reaches; infinity if the rows have no scale.
+    def _sampled(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Engine:
+        if self._sample is None:
+            self._sample = engine.sampled(sample_rows(n_clusters), rng)
+        return self._sample
+
+
+def automatic_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> Settled | None:
+    """Distance beyond which no cluster reaches, and a fit at it; None if rows have no scale.
 
     The first scale is that of narrow clusters. If it leaves out as many rows as a small cluster
     has, larger ones are tried, and the one that describes the rows best is taken.
     """
-    sample = engine.sampled(sample_rows(n_clusters), rng)
     first = first_cap(sample, n_clusters, rng)
     if not 0 < first < np.inf:
-        return float(np.inf)
-    settled = []
+        return None
+    settled: list[Settled] = []
     for factor in FACTORS:
-        settled.append(settle(sample, factor * first, n_clusters, rng))
+        fits = 1 if settled else FIRST_FITS
+        settled.append(settle(sample, factor * first, n_clusters, rng, fits))
         if settled[-1].missed <= CORE / n_clusters:
             break
-    return min(settled, key=lambda found: found.misfit).cap
+    best = min(settled, key=lambda found: found.misfit)
+    return best._replace(fit=solve(_capped(sample, best.cap), best.fit.centers, SHORT))
 
 
 class Settled(NamedTuple):
-    """A cap that is still, the share of rows beyond all reaches, and how badly it describes all."""
+    """A cap that is still, with a fit, and what was seen at it."""
 
     cap: float
+    fit: Solution
     missed: float
+    """Share of the weight beyond the reaches of all clusters."""
     misfit: float
+    """How badly the clusters describe the rows."""
 
 
-def settle(sample: Engine, largest: float, n_clusters: int, rng: np.random.RandomState) -> Settled:
+def settle(
+    sample: Engine, largest: float, n_clusters: int, rng: np.random.RandomState, fits: int = 1
+) -> Settled:
     """Rounds of short fits and of looking at the distances, from the largest cap on."""
     cap = largest
-    fits: list[Solution] = []
+    fit = best_fit(sample, cap, n_clusters, rng, fits)
     for _ in range(ROUNDS):
-        again = [solve(_capped(sample, cap), fit.centers, SHORT) for fit in fits]
-        new = [capped_fit(sample, cap, n_clusters, rng) for _ in range(1 if fits else FIRST_FITS)]
-        fits = [min(again + new, key=lambda fit: fit.objective)]
-        clusters = look(sample, fits[0].centers, cap)
+        clusters = look(sample, fit.centers, cap)
         before, cap = cap, min(largest, clusters.widest(cap))
         if abs(cap - before) <= STILL * before:
             break
-    return Settled(cap, clusters.missed(), clusters.misfit())
+        fit = solve(_capped(sample, cap), fit.centers, SHORT)
+    return Settled(cap, fit, clusters.missed(), clusters.misfit())
 
 
 class Clusters(NamedTuple):
@@ -206,7 +226,7 @@ def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> fl
     distances = np.ascontiguousarray(sample.distances(probes).T, dtype=np.float64)
     cluster = float(weights.sum()) / n_clusters
     core = max(CORE * cluster, LEAST_CORE * float(weights[weights > 0].mean()))
-    radii, inner = np.array([_radii(row, weights, (core, core / 2)) for row in distances]).T
+    radii, inner = _radii(distances, weights, (core, core / 2)).T
     if core > cluster / 2 or not radii.any():
         return float(np.inf)
     growing = (radii <= np.median(radii)) & (inner > 0) & (inner < radii)
@@ -220,6 +240,14 @@ def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> fl
     return 2 * scale / BETWEEN_ROWS * float(np.sqrt(most / least))
 
 
+def best_fit(
+    sample: Engine, cap: float, n_clusters: int, rng: np.random.RandomState, fits: int
+) -> Solution:
+    """Best of some capped fits."""
+    found = (capped_fit(sample, cap, n_clusters, rng) for _ in range(fits))
+    return min(found, key=lambda fit: fit.objective)
+
+
 def capped_fit(sample: Engine, cap: float, n_clusters: int, rng: np.random.RandomState) -> Solution:
     """Short hard fit at the cap from greedy seeds, which are rows and need a wider one at first."""
     wide = _capped(sample, BETWEEN_ROWS * cap)
@@ -227,44 +255,41 @@ def capped_fit(sample: Engine, cap: float, n_clusters: int, rng: np.random.Rando
     costs = np.full(sample.n_rows, np.inf, dtype=sample.data.dtype)
     first = candidates[[int(np.argmin(wide.potentials(costs, candidates)))]]
     centers = solve(wide, greedy_seeds(wide, first, n_clusters, TRIALS, rng), SHORT).centers
-    for _ in range(SWAPS if sample.n_rows * n_clusters <= LARGEST_TABLE else 0):
-        swapped = swap(wide, centers, cap, rng)
-        if swapped is None:
-            break
-        centers = solve(wide, swapped, SHORT).centers
+    if n_clusters > 1 and sample.n_rows * n_clusters <= LARGEST_TABLE:
+        centers = solve(wide, swapped(wide, centers, cap, rng), SHORT).centers
     return solve(_capped(sample, cap), centers, SHORT)
 
 
-def swap(wide: Engine, centers: Floats, cap: float, rng: np.random.RandomState) -> Floats | None:
-    """Exchange a center for a row if that lowers the total; None if nothing does.
+def swapped(wide: Engine, centers: Floats, cap: float, rng: np.random.RandomState) -> Floats:
+    """Centers of which some are exchanged for rows, as long as that lowers the total.
 
     Some rows are drawn, and each is tried in the place of each center (Lattanzi and Sohler, 2019).
-    Half of them by what they cost, because two clusters may share a center, and half of those
+    Some of them by what they cost, because two clusters may share a center, and more of those
     beyond the cap, because a small cluster may have none.
     """
-    weights = wide.data.weights_or_ones()
-    losses = _losses(wide, centers)
-    nearest = losses.min(axis=1)
-    if len(centers) == 1 or not (weights * nearest).any():
-        return None
-    second = np.partition(losses, 1, axis=1)[:, 1]
-    labels = losses.argmin(axis=1)
-    drawn = draw(weights, wide.order(), TRIALS // 2, rng, nearest)
-    missed = weights * (nearest > cap)
-    if missed.any():
-        drawn = np.concatenate([drawn, draw(missed, wide.order(), TRIALS // 2, rng)])
-    candidates = wide.take(drawn)
-    totals = np.empty((len(drawn), len(centers)))
-    for trial, new in enumerate(_losses(wide, candidates).T):
-        kept, left = np.minimum(new, nearest), np.minimum(new, second)
-        totals[trial] = weights @ kept
-        totals[trial] += np.bincount(labels, weights * (left - kept), len(centers))
-    if not totals.min() < (1 - ROUNDING) * (weights @ nearest):
-        return None
-    best, worst = divmod(int(totals.argmin()), len(centers))
-    swapped = centers.copy()
-    swapped[worst] = candidates[best]
-    return swapped
+    weights, order = wide.data.weights_or_ones(), wide.order()
+    centers, losses = centers.copy(), _losses(wide, centers)
+    for _ in range(SWAPS):
+        labels = losses.argmin(axis=1)
+        nearest, second = np.partition(losses, 1, axis=1)[:, :2].T
+        missed = weights * (nearest > cap)
+        if not (weights * nearest).any():
+            break
+        drawn = draw(weights, order, BY_COST, rng, nearest)
+        if missed.any():
+            drawn = np.concatenate([drawn, draw(missed, order, BEYOND, rng)])
+        candidates = wide.take(drawn)
+        new = _losses(wide, candidates)
+        kept = np.minimum(new, nearest[:, None])
+        # What the rows of each cluster lose with its center, beside what all win by the new one.
+        rows = csc_array((weights, labels, np.arange(len(labels) + 1)), (len(centers), len(labels)))
+        totals = weights @ kept + rows @ (np.minimum(new, second[:, None]) - kept)
+        if not totals.min() < (1 - ROUNDING) * (weights @ nearest):
+            break
+        worst, best = divmod(int(totals.argmin()), len(drawn))
+        centers[worst] = candidates[best]
+        losses[:, worst] = new[:, best]
+    return centers
 
 
 def _losses(engine: Engine, centers: Floats) -> Floats:
@@ -272,14 +297,19 @@ def _losses(engine: Engine, centers: Floats) -> Floats:
 
 
 def _radii(distances: Floats, weights: Floats, masses: tuple[float, ...]) -> Floats:
-    """Radii within which the weights of the rows reach the given masses.
+    """Radii around each probe, a row of distances, within which the weights reach the masses.
 
     Where that is no distance at all, a quarter of the way to the nearest rows elsewhere.
     """
-    order = np.argsort(distances)
-    places = np.searchsorted(np.cumsum(weights[order]), masses)
-    radii = distances[order[np.minimum(places, len(order) - 1)]]
-    elsewhere = distances[distances > 0].min(initial=np.inf) / 4
+    if np.ptp(weights) == 0:
+        places = np.searchsorted(np.cumsum(weights), masses).clip(max=len(weights) - 1)
+        radii = np.partition(distances, places, axis=1)[:, places]
+    else:
+        order = np.argsort(distances, axis=1)
+        mass = np.cumsum(weights[order], axis=1)
+        places = np.array([np.searchsorted(row, masses) for row in mass]).clip(max=len(weights) - 1)
+        radii = np.take_along_axis(distances, np.take_along_axis(order, places, axis=1), axis=1)
+    elsewhere = np.where(distances > 0, distances, np.inf).min(axis=1, keepdims=True) / 4
     return np.where((radii == 0) & (elsewhere < np.inf), elsewhere, radii)
 
 

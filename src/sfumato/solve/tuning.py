@@ -17,7 +17,7 @@ from sfumato.problem import Capped, Hard, Power, Problem, Simplex
 from sfumato.problem.checks import is_auto
 from sfumato.problem.memberships import DEFAULT_ACTIVE, row_gamma
 from sfumato.solve.initializers import Initializer
-from sfumato.solve.robust import automatic_cap
+from sfumato.solve.robust import RobustSeeds
 from sfumato.solve.solution import Solution
 from sfumato.solve.solver import solve
 from sfumato.solve.stopping import Stopping
@@ -57,7 +57,8 @@ def tune(
     """
     problem = engine.problem
     if isinstance(problem.loss, Capped) and is_auto(problem.loss.cap):
-        problem = problem.with_loss(cap=automatic_cap(engine, n_clusters, rng))
+        seeds = initializer if isinstance(initializer, RobustSeeds) else RobustSeeds()
+        problem = problem.with_loss(cap=seeds.cap(engine, n_clusters, rng))
         engine = engine.with_problem(problem)
     if not needs_pilot(problem):
         return problem, None
