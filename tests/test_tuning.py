@@ -198,10 +198,10 @@ def test_samples_leave_out_rows_of_weight_zero():
 
 @each("loss", [L21(), Capped(1000.0)])
 @pytest.mark.parametrize("n_features", [2, 20])
-def test_automatic_gamma_leaves_about_five_memberships(loss, n_features):
+def test_automatic_gamma_leaves_two_or_three_memberships(loss, n_features):
     X = blobs(1000, n_features, n_clusters=20)
     model = RSFKM(20, loss=loss, random_state=0).fit(X)
-    assert 4 <= model.memberships_.nnz / len(X) <= 6
+    assert 1.5 <= model.memberships_.nnz / len(X) <= 3.5
 
 
 def test_automatic_gamma_grows_with_the_units_of_the_data():

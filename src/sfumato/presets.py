@@ -280,7 +280,7 @@ class RSFKM(Preset):
         data chooses.
     gamma : float or "auto", default="auto"
         Strength of the penalty, in the units of the loss. "auto" chooses it once, from the data,
-        such that rows have about ``min(5, n_clusters)`` memberships; kept as ``gamma_``.
+        such that rows have two or three memberships; kept as ``gamma_``.
     init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration
         As in :class:`FuzzyClustering`.
 

@@ -171,8 +171,8 @@ class Simplex(Membership):
     ----------
     gamma : float, "auto" or None, default=None
         Strength of the penalty, in the units of the loss; the larger, the softer. "auto" chooses
-        it once, from the data, such that rows have about ``min(5, n_clusters)`` memberships on
-        average. None leaves it to ``n_active``.
+        it once, from the data, such that rows have two or three memberships on average. None
+        leaves it to ``n_active``.
     n_active : int, "auto" or None, default=None
         Give each row its own gamma: the largest with ``n_active`` nonzero memberships,
         :math:`a_k \propto \rho_{(K+1)} - \rho_k`. For ``n_active = n_clusters`` there is

@@ -29,7 +29,7 @@ TRIMMED = 3.0
 ROUNDS = 10
 LEAST_CLUSTER = 5
 """Rows below which a cluster says nothing about its reach."""
-SMALL = 8
+SMALL = 16
 """Rows of a cluster that borrows half of its reach, as a factor; it falls with their square."""
 TINY = 1e-6
 """Reach, as a share of the largest distance, of clusters that are points, if all are."""

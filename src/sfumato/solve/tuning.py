@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.engines.base import Assignment, Engine
 from sfumato.problem import Capped, Hard, Power, Problem, Simplex
 from sfumato.problem.checks import is_auto
-from sfumato.problem.memberships import DEFAULT_ACTIVE, row_gamma
+from sfumato.problem.memberships import row_gamma
 from sfumato.solve.initializers import Initializer
 from sfumato.solve.robust import RobustSeeds
 from sfumato.solve.solution import Solution
@@ -29,6 +29,8 @@ PILOT_STARTS = 3
 PILOT_ROUNDS = 2
 LEAST_CLUSTER = 5
 """Different rows below which a cluster says nothing about its dimension; copies do not count."""
+SHARED = 2
+"""Memberships of a typical row under an automatic gamma: with five, centers slide together."""
 LARGEST_DIMENSION = 1000
 """Above it the exponent 1/(r-1) would magnify the rounding of float32 distances visibly."""
 
@@ -125,9 +127,9 @@ def _dimension_of(
 
 
 def typical_gamma(engine: Engine, centers: Floats) -> float:
-    """Mean over rows of the gamma that would leave the default number of memberships."""
+    """Mean over rows of the gamma that would leave two memberships."""
     losses = engine.problem.loss.value(engine.distances(centers).astype(np.float64) ** 2)
-    n_active = min(DEFAULT_ACTIVE, len(centers))
+    n_active = min(SHARED, len(centers))
     nearest = np.sort(losses, axis=1)[:, : n_active + 1]
     gamma = float(np.average(row_gamma(nearest, n_active), weights=engine.data.weights_or_ones()))
     return gamma if gamma > 0 else 1.0
