@@ -1,11 +1,11 @@
 """Agreement with known classes."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
-from sfumato.metrics import accuracy, nmi
+from sfumato.metrics import accuracy, ari, nmi
 
 
 def best_by_enumeration(y_true, y_pred):
@@ -28,7 +28,7 @@ def test_accuracy_is_the_best_of_all_matchings(n_classes, n_clusters):
     assert accuracy(y_true, y_pred) == pytest.approx(best_by_enumeration(y_true, y_pred))
 
 
-@pytest.mark.parametrize("measure", [accuracy, nmi])
+@pytest.mark.parametrize("measure", [accuracy, nmi, ari])
 def test_one_for_equal_partitions_under_any_names(measure):
     y_true = np.array([3, 3, 9, 9, 9, -1])
     names = np.array(["x", "x", "b", "b", "b", "cc"])
@@ -41,6 +41,16 @@ def test_more_clusters_than_classes_cost_accuracy():
     assert accuracy([0, 1, 2, 2], [7, 7, 7, 7]) == 0.5
 
 
+def test_any_number_of_labels_goes_with_any_number_of_clusters():
+    names = np.array(["cat", "dog", "emu", "fox", "gnu"])
+    y_true = names[[0, 0, 0, 1, 1, 2, 3, 4]]
+    # Three clusters for five classes: 3 cats, 2 dogs and one of the others can be matched.
+    assert accuracy(y_true, [7, 7, 7, -1, -1, 0, 0, 0]) == 6 / 8
+    # Seven clusters for five classes: 1 cat, 1 dog, and one each of the others.
+    assert accuracy(y_true, [0, 1, 2, 3, 4, 5, 6, 6]) == 4 / 8
+    assert accuracy(y_true, np.arange(8)) == 5 / 8
+
+
 def test_nmi_divides_by_the_larger_entropy():
     y_true, y_pred = [0, 0, 1, 1], [0, 1, 2, 3]
     # Knowing the cluster tells the class: I = H(y) = log 2, and the larger entropy is log 4.
@@ -51,7 +61,37 @@ def test_nmi_is_zero_for_independent_labels():
     assert nmi([0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", [accuracy, nmi])
+def ari_by_pairs(y_true, y_pred):
+    """The index from its definition, over all pairs of rows."""
+    pairs = list(combinations(zip(y_true, y_pred, strict=True), 2))
+    same_class = np.array([a[0] == b[0] for a, b in pairs])
+    same_cluster = np.array([a[1] == b[1] for a, b in pairs])
+    both, expected = np.sum(same_class & same_cluster), same_class.sum() * same_cluster.mean()
+    return (both - expected) / ((same_class.sum() + same_cluster.sum()) / 2 - expected)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 6])
+def test_ari_counts_pairs(n_clusters):
+    rng = np.random.default_rng(n_clusters)
+    y_true, y_pred = rng.integers(3, size=30), rng.integers(n_clusters, size=30)
+    y_pred[:15] = y_true[:15]
+    assert ari(y_true, y_pred) == pytest.approx(ari_by_pairs(y_true, y_pred))
+
+
+def test_ari_by_hand():
+    # Of 6 pairs, 2 are in a class, 1 is in a cluster and in both; by chance, 2 * 1 / 6 are.
+    assert ari([0, 0, 1, 1], [0, 0, 1, 2]) == pytest.approx((1 - 1 / 3) / (1.5 - 1 / 3))
+
+
+def test_ari_is_zero_on_average_for_random_clusters():
+    rng = np.random.default_rng(0)
+    values = [ari(rng.integers(3, size=60), rng.integers(4, size=60)) for _ in range(100)]
+    # Four standard errors of the mean.
+    assert abs(np.mean(values)) < 4 * np.std(values) / np.sqrt(100)
+    assert min(values) < 0 < max(values)
+
+
+@pytest.mark.parametrize("measure", [accuracy, nmi, ari])
 @pytest.mark.parametrize(
     ("y_true", "y_pred"), [([], []), ([1, 2], [1]), ([[1, 2]], [[1, 2]]), (1, 1)]
 )

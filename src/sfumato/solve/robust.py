@@ -34,7 +34,7 @@ CAP_DEVIATIONS = 4.0
 """Deviations from the median at which the cap lies: one in 30,000 rows of a Gaussian cluster."""
 PROBES, LEAST_PROBES, PROBE_NUMBERS = 128, 16, 1 << 22
 """Rows around which the data is looked at for a first scale; fewer if that were many numbers."""
-FACTORS = (1.0, 3.0, 9.0)
+FACTORS = (1.0, 0.5, 3.0, 9.0)
 """Of the first cap, where it leaves out too many rows."""
 OUTLIER_PENALTY = 1.0
 """Of the log-likelihood; an outlier costs that much more than a row at the width of a cluster."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 
@@ -83,6 +83,46 @@ def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """
     _require_rows(y_true, y_pred)
     return float(normalized_mutual_info_score(y_true, y_pred, average_method="max"))
+
+
+def ari(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    r"""Pairs of rows on which classes and clusters agree, compared with chance (ARI).
+
+    With :math:`n_{jk}` rows of class j in cluster k, and sums :math:`a_j` and :math:`b_k` over
+    clusters and classes [1]_,
+
+    .. math::
+        \mathrm{ARI} = \frac{S - E}{\tfrac{1}{2} (A + B) - E}, \quad
+        S = \sum_{jk} \binom{n_{jk}}{2}, \; A = \sum_j \binom{a_j}{2}, \;
+        B = \sum_k \binom{b_k}{2}, \; E = A B / \binom{n}{2}
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes, numbers or text.
+    y_pred : array-like of shape (n_samples,)
+        Clusters, numbers or text; their names and number need not be those of the classes.
+
+    Returns
+    -------
+    ari : float
+        At most 1, where the two agree up to renaming; about 0 for clusters drawn at random, and
+        below 0, down to -0.5, for those that agree less.
+
+    References
+    ----------
+    .. [1] L. Hubert, P. Arabie, "Comparing partitions", Journal of Classification 2, 1985.
+
+    Examples
+    --------
+    >>> from sfumato.metrics import ari
+    >>> ari(["a", "a", "b", "b"], [7, 7, 3, 3])
+    1.0
+    >>> ari(["a", "a", "b", "b"], [7, 3, 7, 3])
+    -0.5
+    """
+    _require_rows(y_true, y_pred)
+    return float(adjusted_rand_score(y_true, y_pred))
 
 
 def _require_rows(y_true: ArrayLike, y_pred: ArrayLike) -> None:

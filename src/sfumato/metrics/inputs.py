@@ -1,0 +1,103 @@
+"""What the indices are given: checked, and in the forms they work with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+Floats = NDArray[np.float64]
+Rows: TypeAlias = Any
+"""An array, or a csr_array, which has no types."""
+
+ROUNDING = 1e-5
+"""How far a row's memberships may sum from one: ample for float32, little for a mistake."""
+NUMBERS = 1_000_000
+"""Numbers of the largest temporary arrays, 8 MB."""
+
+
+def check_memberships(memberships: Any, least: int = 1) -> Rows:
+    """Memberships as an array of doubles, or as a sparse one without duplicates.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than ``least`` clusters, if a membership is negative, or if those of a
+        row do not sum to one.
+    """
+    checked = check_array(
+        memberships, accept_sparse="csr", dtype=np.float64, input_name="memberships"
+    )
+    if sp.issparse(checked):
+        checked = sp.csr_array(checked, copy=not checked.has_canonical_format)
+        checked.sum_duplicates()
+    if checked.shape[1] < least:
+        raise ValueError(
+            f"memberships has shape {checked.shape}; this index compares clusters, so use at least "
+            f"{least} columns."
+        )
+    if checked.min() < 0:
+        raise ValueError(
+            f"memberships has negative values, down to {checked.min():g}; give shares of the "
+            "clusters in each row, at least 0."
+        )
+    _require_shares(checked)
+    return checked
+
+
+def _require_shares(memberships: Rows) -> None:
+    """Raise unless every row sums to one."""
+    wrong = np.abs(memberships.sum(axis=1) - 1)
+    if wrong.max() <= ROUNDING:
+        return
+    worst = int(wrong.argmax())
+    columns = np.abs(memberships.sum(axis=0) - 1)
+    # Other libraries keep clusters in rows.
+    advice = (
+        "its columns do: give its transpose"
+        if columns.max() <= ROUNDING
+        else "divide each row by its sum"
+    )
+    raise ValueError(
+        f"memberships has rows that do not sum to one, as row {worst}, which sums to "
+        f"{memberships[[worst]].sum():g}; {advice}."
+    )
+
+
+def check_rows(X: Any, memberships: Rows) -> Rows:
+    """Rows of data, one for each row of memberships; float32 stays what it is."""
+    X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
+    if X.shape[0] != memberships.shape[0]:
+        raise ValueError(
+            f"X has shape {X.shape} and memberships has shape {memberships.shape}; give "
+            "memberships for each of the rows of X."
+        )
+    return sp.csr_array(X) if sp.issparse(X) else X
+
+
+def check_centers(centers: Any, X: Rows, memberships: Rows) -> Floats:
+    """Centers as an array of doubles, one for each column of memberships."""
+    centers = check_array(centers, dtype=np.float64, input_name="centers")
+    expected = memberships.shape[1], X.shape[1]
+    if centers.shape != expected:
+        raise ValueError(
+            f"centers has shape {centers.shape}, but X has {X.shape[1]} columns and memberships "
+            f"{memberships.shape[1]}; give one center for each column of memberships, shape "
+            f"{expected}."
+        )
+    return centers
+
+
+def row_blocks(n_rows: int, n_numbers: int) -> Iterator[slice]:
+    """Slices of rows such that a block with ``n_numbers`` a row stays small."""
+    step = max(1, NUMBERS // n_numbers)
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def dense(rows: Rows) -> Floats:
+    """Rows as an array of doubles."""
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
