@@ -34,7 +34,8 @@ CAP_DEVIATIONS = 4.0
 """Deviations from the median at which the cap lies: one in 30,000 rows of a Gaussian cluster."""
 PROBES, LEAST_PROBES, PROBE_NUMBERS = 128, 16, 1 << 22
 """Rows around which the data is looked at for a first scale; fewer if that were many numbers."""
-FACTORS = (1.0, 0.5, 3.0, 9.0)
+SMALLER = 0.5
+FACTORS = (1.0, SMALLER, 3.0, 9.0)
 """Of the first cap, where it leaves out too many rows."""
 OUTLIER_PENALTY = 1.0
 """Of the log-likelihood; an outlier costs that much more than a row at the width of a cluster."""
@@ -134,7 +135,8 @@ def automatic_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -
         settled.append(settle(sample, factor * first, n_clusters, rng, fits))
         if settled[-1].missed <= CORE / n_clusters:
             break
-    best = min(settled, key=lambda found: found.misfit)
+    # A small cap that would have grown, had it been allowed to, is not one that rows have chosen.
+    best = min((found for found in settled if found.cap != SMALLER * first), key=lambda f: f.misfit)
     return best._replace(fit=solve(_capped(sample, best.cap), best.fit.centers, SHORT))
 
 
