@@ -6,6 +6,8 @@ Each point belongs to a few clusters, outliers move little, and it costs what K-
 from importlib.metadata import version
 
 from sfumato.estimators import FuzzyClustering
+from sfumato.landmarks import LandmarkSpectralClustering, LandmarkSpectralEmbedding
+from sfumato.medoids import KMedoids
 from sfumato.presets import REFCMFS, RSFKM, CappedREFCMFS, FuzzyCMeans, SimREFCMFS
 from sfumato.problem import L21, Capped, Hard, Power, Simplex, Squared
 from sfumato.solve.solution import IterationRecord, Outcome
@@ -22,6 +24,9 @@ __all__ = [
     "FuzzyClustering",
     "Hard",
     "IterationRecord",
+    "KMedoids",
+    "LandmarkSpectralClustering",
+    "LandmarkSpectralEmbedding",
     "Outcome",
     "Power",
     "SimREFCMFS",

@@ -23,6 +23,9 @@ from sfumato import (
     CappedREFCMFS,
     FuzzyClustering,
     FuzzyCMeans,
+    KMedoids,
+    LandmarkSpectralClustering,
+    LandmarkSpectralEmbedding,
     Power,
     Simplex,
     SimREFCMFS,
@@ -46,11 +49,17 @@ COMBINATIONS = [
     FuzzyClustering(**SIZE, loss="squared", membership="hard", init="robust"),
     RSFKM(**SIZE, loss="capped", gamma=0.5),
 ]
+OTHERS = [
+    KMedoids(4),
+    KMedoids(4, init="random"),
+    LandmarkSpectralClustering(3, random_state=0),
+    LandmarkSpectralEmbedding(2, random_state=0),
+]
 
 
 # On the checks' structureless data some combinations need more than the default iterations.
 @pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`")
-@parametrize_with_checks(PRESETS + COMBINATIONS)
+@parametrize_with_checks(PRESETS + COMBINATIONS + OTHERS)
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
@@ -61,4 +70,4 @@ def test_every_public_estimator_is_checked() -> None:
         for cls in vars(sfumato).values()
         if inspect.isclass(cls) and issubclass(cls, BaseEstimator) and hasattr(cls, "fit")
     }
-    assert public == {type(estimator) for estimator in PRESETS + COMBINATIONS}
+    assert public == {type(estimator) for estimator in PRESETS + COMBINATIONS + OTHERS}
