@@ -19,6 +19,8 @@ EXTRAS = {
     "pandas": "io",
     "pyarrow": "io",
     "matplotlib": "plot",
+    "pebble": "reproduce",
+    "jinja2": "reproduce",
 }
 """Packages that a command may need, and the extra of sfumato that installs them."""
 
@@ -58,7 +60,7 @@ def program() -> click.Group:
         Program(
             name="sfumato",
             help="Robust, sparse, soft clustering: each row belongs to a few clusters.",
-            commands=[_demo_command(), _cluster_command()],
+            commands=[_demo_command(), _cluster_command(), _reproduce_command()],
         )
     )
 
@@ -257,3 +259,48 @@ def _cluster(file: Path, **given: Any) -> None:
     )
     output = given["output"] or Path(f"{file.stem}-clusters")
     cluster_file(source, model, output, given["file_format"], given["force"])
+
+
+def _reproduce_command() -> click.Command:
+    import click
+
+    def names(option: str, text: str) -> click.Option:
+        return click.Option([option], multiple=True, metavar="NAME[,NAME...]", help=text)
+
+    count = click.IntRange(min=1)
+    return click.Command(
+        "reproduce",
+        callback=_reproduce,
+        help="Compute the paper's tables and figures anew: methods on data sets, from several "
+        "seeds. Finished runs are kept in the output folder, and are not repeated.",
+        params=[
+            names("--sets", "Data sets.  [default: the paper's six]"),
+            names("--methods", "Rows of the tables.  [default: all]"),
+            click.Option(["--runs"], type=count, help="Seeds.  [default: 10, or 3 if quick]"),
+            click.Option(
+                ["--jobs"], type=count, default=2, show_default=True, help="Processes, of 1 thread."
+            ),
+            click.Option(
+                ["--time-limit"],
+                type=click.FloatRange(min=0, min_open=True),
+                default=200.0,
+                show_default=True,
+                help="Seconds that a run may take.",
+            ),
+            click.Option(
+                ["--output"],
+                type=click.Path(path_type=Path),
+                help="Folder for the results.  [default: sfumato-paper, or sfumato-paper-quick]",
+            ),
+            click.Option(["--quick"], is_flag=True, help="Small sets, 3 seeds: three minutes."),
+            click.Option(["--write-only"], is_flag=True, help="Run nothing; write what is there."),
+        ],
+    )
+
+
+def _reproduce(output: Path | None, jobs: int, time_limit: float, **given: Any) -> None:
+    from sfumato.paper.reproduce import planned, reproduce
+
+    experiment = planned(given["sets"], given["methods"], given["runs"], given["quick"])
+    folder = output or Path("sfumato-paper-quick" if given["quick"] else "sfumato-paper")
+    reproduce(experiment, folder, jobs, time_limit, given["write_only"])

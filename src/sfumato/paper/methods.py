@@ -1,0 +1,141 @@
+"""The compared methods, an entry each: to add one, add an entry.
+
+Every method makes one start per run, unless its name says otherwise, so that no row wins by trying
+more often. Where the paper does not say how a method was set, ``how`` says what was chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sfumato.landmarks import LandmarkSpectralClustering, LandmarkSpectralEmbedding
+from sfumato.medoids import KMedoids
+from sfumato.paper.expected import FUZZIFIER
+from sfumato.paper.spectral import FullGraphSpectralClustering
+from sfumato.presets import REFCMFS, RSFKM, FuzzyCMeans, SimREFCMFS
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is set for: never the labels."""
+
+    n_clusters: int
+    seed: int
+    n_active: int
+    fuzzifier: float = FUZZIFIER
+    starts: int = 1
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the tables.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a Task and returns an unfitted scikit-learn clusterer.
+    how : str
+        How it is set, for the reader of the tables.
+    printed : str or None
+        Name of its row in the paper.
+    random : bool
+        Whether another seed gives another result.
+    """
+
+    make: Callable[[Task], BaseEstimator]
+    how: str
+    printed: str | None = None
+    random: bool = True
+
+
+def _one(model: type, task: Task, **others: Any) -> BaseEstimator:
+    """Start once, in one thread, from the task's seed."""
+    options = {"n_init": 1, "n_threads": 1, "random_state": task.seed} | others
+    return model(task.n_clusters, **options)
+
+
+def _embedded(task: Task) -> BaseEstimator:
+    embedding = LandmarkSpectralEmbedding(task.n_clusters, random_state=task.seed)
+    clustering = REFCMFS(task.n_clusters, n_threads=1, random_state=task.seed)
+    return make_pipeline(embedding, clustering)
+
+
+def _unit_variance(X: Any) -> Any:
+    return X / np.sqrt(X.var(axis=0).mean())
+
+
+def _mixture(task: Task) -> BaseEstimator:
+    mixture = GaussianMixture(task.n_clusters, reg_covar=1e-3, random_state=task.seed)
+    return make_pipeline(FunctionTransformer(_unit_variance), mixture)
+
+
+METHODS: dict[str, Method] = {
+    "K-Means": Method(
+        lambda t: KMeans(t.n_clusters, init="random", n_init=1, random_state=t.seed),
+        "scikit-learn's KMeans from random rows",
+        "K-Means",
+    ),
+    "K-Means++": Method(
+        lambda t: KMeans(t.n_clusters, init="k-means++", n_init=1, random_state=t.seed),
+        "scikit-learn's KMeans from greedy k-means++ seeds",
+        "K-Means++",
+    ),
+    "K-Medoids": Method(
+        lambda t: KMedoids(t.n_clusters),
+        "Park and Jun's iteration from their seeds, which are always the same",
+        "K-Medoids",
+        random=False,
+    ),
+    "GMM": Method(
+        _mixture,
+        "scikit-learn's GaussianMixture, full covariances, to whose diagonal a thousandth of the "
+        "mean variance is added",
+        "GMM",
+    ),
+    "SC": Method(
+        lambda t: FullGraphSpectralClustering(t.n_clusters, random_state=t.seed),
+        "full Gaussian graph as wide as the median distance, eigenvectors of D - W, K-Means",
+        "SC",
+    ),
+    "LSC": Method(
+        lambda t: LandmarkSpectralClustering(t.n_clusters, random_state=t.seed),
+        "landmarks by K-Means",
+        "LSC",
+    ),
+    "FCM": Method(
+        lambda t: _one(FuzzyCMeans, t, fuzzifier=2.0, init="random"),
+        "r = 2, from random rows",
+        "FCM",
+    ),
+    "RSFKM": Method(lambda t: _one(RSFKM, t), "L2,1 loss, gamma read off the data", "RSFKM"),
+    "RSFKM (capped)": Method(
+        lambda t: _one(RSFKM, t, loss="capped"), "capped loss, cap and gamma read off the data"
+    ),
+    "sim-REFCMFS": Method(
+        lambda t: _one(SimREFCMFS, t, n_active=t.n_active, fuzzifier=t.fuzzifier),
+        "K~ and r as the paper chose them",
+        "sim-REFCMFS",
+    ),
+    "REFCMFS": Method(
+        lambda t: _one(REFCMFS, t, n_active=t.n_active, fuzzifier=t.fuzzifier, n_init=t.starts),
+        "K~ and r as the paper chose them",
+        "REFCMFS",
+    ),
+    "REFCMFS (10 starts)": Method(
+        lambda t: _one(REFCMFS, t, n_active=t.n_active, fuzzifier=t.fuzzifier, n_init="auto"),
+        "the same; of ten starts, the one of lowest objective",
+        "REFCMFS",
+    ),
+    "LandmarkSpectralEmbedding + REFCMFS": Method(
+        _embedded, "K~ and r read off the embedded rows; ten starts", "REFCMFS"
+    ),
+}

@@ -1,0 +1,167 @@
+"""The job of ``sfumato reproduce``: run what is missing, then write tables, figures and a page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from difflib import get_close_matches
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
+
+from sfumato.datasets import load
+from sfumato.datasets.catalog import CATALOG
+from sfumato.paper.expected import SETS
+from sfumato.paper.experiment import QUICK_RUNS, QUICK_SETS, RUNS, Cell, Experiment
+from sfumato.paper.methods import METHODS
+from sfumato.paper.results import Results
+from sfumato.paper.runner import Progress, run_missing
+from sfumato.paper.store import Store
+from sfumato.paper.writing import write_all
+from sfumato.tables import UserError
+
+CELLS = "cells.jsonl"
+"""File in the output folder that holds the finished runs."""
+EVERY = 30.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+
+def reproduce(
+    experiment: Experiment, output: Path, jobs: int, limit: float, write_only: bool = False
+) -> None:
+    """Run the experiment and write its results; runs that are stored are not repeated.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    output : Path
+        Folder of the results and of the finished runs.
+    jobs : int
+        Processes.
+    limit : float
+        Seconds that a run may take.
+    write_only : bool, default=False
+        Whether to run nothing, and write what the finished runs say.
+    """
+    check(experiment)
+    store = Store(output / CELLS, setting())
+    console = Console(stderr=True)
+    if not write_only:
+        show = Display(console)
+        with show:
+            run_missing(experiment.cells(), store, jobs, limit, show.told)
+            run_missing(chosen(experiment, store), store, jobs, limit, show.told)
+    write_all(found(experiment, store), experiment, output)
+    console.print(f"Wrote {output / 'index.html'}, tables.md, tables.csv and the figures.")
+
+
+def found(experiment: Experiment, store: Store) -> Results:
+    """Results of the seeds that the experiment has; a former one may have had more."""
+    outcomes = store.load().values()
+    return Results(outcome for outcome in outcomes if outcome.cell.seed < experiment.runs)
+
+
+def chosen(experiment: Experiment, store: Store) -> list[Cell]:
+    """Runs with the parameters that were chosen by labels and without, from all seeds."""
+    results = found(experiment, store)
+    choices = [
+        (data, parameters)
+        for data in experiment.sets
+        for parameters in (results.chosen_by_labels(data), results.chosen_without_labels(data))
+        if parameters is not None
+    ]
+    cells = [cell for data, p in choices for cell in experiment.chosen(data, p)]
+    return list(dict.fromkeys(cells))
+
+
+def setting() -> dict[str, str]:
+    """What results depend on, besides data and seeds."""
+    return {name: version(name) for name in ("sfumato", "scikit-learn")}
+
+
+def check(experiment: Experiment) -> None:
+    """Raise UserError unless all data sets are there."""
+    for data in experiment.sets:
+        if data == "digits":
+            continue
+        try:
+            load(data)
+        except (OSError, ValueError) as error:
+            raise UserError(str(error)) from error
+
+
+class Display:
+    """Progress on the error stream: a bar on a terminal, else a line now and then."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.latest = 0.0
+        self._open = ExitStack()
+        self.bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+        )
+
+    def __enter__(self) -> Display:
+        if self.console.is_terminal:
+            self._open.enter_context(self.bars)
+            self.task = self.bars.add_task("runs", left="")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def told(self, progress: Progress) -> None:
+        """Show how far it is."""
+        total = progress.finished + progress.waiting
+        left = f"about {duration(progress.left)} left" if progress.waiting else "almost done"
+        latest = progress.latest
+        if latest is not None and latest.error:
+            cell = latest.cell
+            self.console.print(f"{cell.method} on {cell.data}, seed {cell.seed}: {latest.error}")
+        if self.console.is_terminal:
+            self.bars.update(self.task, completed=progress.finished, total=total, left=left)
+        elif time.monotonic() - self.latest > EVERY:
+            self.latest = time.monotonic()
+            self.console.print(f"{progress.finished} of {total} runs, {left}")
+
+
+def duration(seconds: float) -> str:
+    """Words for a time, in its largest unit."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {unit}" if unit == "h" else f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def planned(
+    sets: Sequence[str], methods: Sequence[str], runs: int | None, quick: bool
+) -> Experiment:
+    """The experiment that options ask for; names may be given one by one or with commas."""
+    known = (*CATALOG, "digits")
+    return Experiment(
+        _chosen("--sets", sets, known) or (QUICK_SETS if quick else SETS),
+        _chosen("--methods", methods, tuple(METHODS)) or tuple(METHODS),
+        runs or (QUICK_RUNS if quick else RUNS),
+        quick,
+    )
+
+
+def _chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Known names, however their capitals are written; UserError for others."""
+    by_lower = {name.lower(): name for name in known}
+    names = [name.strip() for words in given for name in words.split(",") if name.strip()]
+    for name in names:
+        if name.lower() not in by_lower:
+            near = get_close_matches(name.lower(), by_lower, n=1)
+            hint = f" Did you mean {by_lower[near[0]]}?" if near else ""
+            raise UserError(f"{option} {name} is not known; use {', '.join(known)}.{hint}")
+    return tuple(dict.fromkeys(by_lower[name.lower()] for name in names))

@@ -1,0 +1,139 @@
+"""Finished runs, a line of JSON each: what a killed run has finished is not run again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.paper.experiment import Cell, Parameters
+from sfumato.tables import UserError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run reached, or why it reached nothing.
+
+    Parameters
+    ----------
+    cell : Cell
+    seconds : float
+        Of the fit.
+    acc, nmi : float
+        Between 0 and 1; NaN if the run failed.
+    objective : float
+        Of methods that have one; NaN of others.
+    labels : ndarray or None
+        Clusters that were found, where the cell belongs to the grid.
+    error : str
+        Why it failed; empty if it did not.
+    """
+
+    cell: Cell
+    seconds: float
+    acc: float = np.nan
+    nmi: float = np.nan
+    objective: float = np.nan
+    labels: NDArray[np.integer] | None = None
+    error: str = ""
+
+
+class Store:
+    """The file of finished runs.
+
+    Parameters
+    ----------
+    path : Path
+    setting : dict
+        What the results depend on besides the cells, such as versions; a file of another setting
+        is refused.
+    """
+
+    def __init__(self, path: Path, setting: dict[str, str]) -> None:
+        self.path = path
+        self.setting = setting
+
+    def load(self) -> dict[Cell, Outcome]:
+        """Finished runs; a line that a kill has cut off is left out."""
+        found: dict[Cell, Outcome] = {}
+        for number, line in enumerate(self._lines()):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if number == 0:
+                self._check(record)
+            else:
+                outcome = _decoded(record)
+                found[outcome.cell] = outcome
+        return found
+
+    def add(self, outcome: Outcome) -> None:
+        """Append a finished run."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = not self.path.exists() or self.path.stat().st_size == 0
+        with self.path.open("a+b") as file:
+            if new:
+                file.write(json.dumps(self.setting).encode() + b"\n")
+            elif _is_cut_off(file):
+                file.write(b"\n")
+            file.write(json.dumps(_encoded(outcome)).encode() + b"\n")
+            file.flush()
+
+    def _lines(self) -> list[str]:
+        if not self.path.exists():
+            return []
+        return self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+    def _check(self, found: Any) -> None:
+        if found != self.setting:
+            raise UserError(
+                f"{self.path} holds results of {found}, and this is {self.setting}; give another "
+                "--output, or remove the file."
+            )
+
+
+def _is_cut_off(file: Any) -> bool:
+    file.seek(-1, 2)
+    return bool(file.read(1) != b"\n")
+
+
+def _encoded(outcome: Outcome) -> dict[str, Any]:
+    cell = outcome.cell
+    record: dict[str, Any] = {"data": cell.data, "method": cell.method, "seed": cell.seed}
+    if cell.parameters is not None:
+        record |= cell.parameters._asdict()
+    record["seconds"] = outcome.seconds
+    if outcome.error:
+        return record | {"error": outcome.error}
+    record |= {"acc": outcome.acc, "nmi": outcome.nmi}
+    if np.isfinite(outcome.objective):
+        record["objective"] = outcome.objective
+    if outcome.labels is not None:
+        packed = zlib.compress(outcome.labels.astype("<i4").tobytes())
+        record["labels"] = base64.b64encode(packed).decode()
+    return record
+
+
+def _decoded(record: dict[str, Any]) -> Outcome:
+    parameters = None
+    if "n_active" in record:
+        parameters = Parameters(*(record[name] for name in Parameters._fields))
+    labels = record.get("labels")
+    if labels is not None:
+        labels = np.frombuffer(zlib.decompress(base64.b64decode(labels)), dtype="<i4")
+    return Outcome(
+        Cell(record["data"], record["method"], record["seed"], parameters),
+        record["seconds"],
+        record.get("acc", np.nan),
+        record.get("nmi", np.nan),
+        record.get("objective", np.nan),
+        labels,
+        record.get("error", ""),
+    )

@@ -1,0 +1,45 @@
+"""Made-up runs whose means, deviations and ratios can be worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.paper.experiment import Cell, Experiment, Parameters
+from sfumato.paper.store import Outcome
+
+METHODS = ("K-Means", "K-Medoids", "GMM", "RSFKM (capped)", "REFCMFS")
+REASON = "ValueError: 3 < 5 | no <b>luck</b>"
+SAME = np.array([0, 0, 1, 1])
+OTHER = np.array([0, 1, 0, 1])
+
+
+def experiment(*sets: str) -> Experiment:
+    return Experiment(sets or ("yale", "digits"), METHODS, runs=2)
+
+
+def outcomes(data: str = "yale") -> list[Outcome]:
+    """K-Means twice, K-Medoids once, GMM failed, no RSFKM, REFCMFS twice and on a grid."""
+
+    def run(method, seed, seconds=1.0, acc=0.5, nmi=0.5, **others):
+        parameters = others.pop("parameters", None)
+        return Outcome(Cell(data, method, seed, parameters), seconds, acc, nmi, 1.0, **others)
+
+    table = [
+        run("K-Means", 0, 0.1, 0.40, 0.50),
+        run("K-Means", 1, 0.3, 0.50, 0.60),
+        run("K-Medoids", 0, 0.1, 0.3123, 0.4),
+        run("GMM", 0, error=REASON),
+        run("GMM", 1, error="not the first"),
+        run("REFCMFS", 0, 0.8, 0.4931, 0.51),
+        run("REFCMFS", 1, 0.8, 0.5131, 0.51),
+    ]
+    grid = [
+        run("REFCMFS", seed, 0.6, acc, nmi, labels=labels, parameters=Parameters(active, r))
+        for active, r, acc, nmi, last in (
+            (2, 1.1, 0.60, 0.55, SAME),
+            (2, 1.2, 0.30, 0.65, SAME),
+            (9, 1.1, 0.70, 0.45, OTHER),
+        )
+        for seed, labels in enumerate((SAME, last))
+    ]
+    return table + grid

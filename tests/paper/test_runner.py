@@ -1,0 +1,163 @@
+"""Runs in real processes: results, reasons, nothing twice, nothing left running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.paper.experiment import Cell, Parameters
+from sfumato.paper.runner import Progress, run_cell, run_missing
+from sfumato.paper.store import Outcome, Store
+
+CELLS = [
+    Cell("digits", "K-Means", 0),
+    Cell("digits", "REFCMFS", 0, Parameters(3, 1.1)),
+    Cell("digits", "REFCMFS", 0, Parameters(99, 1.1)),
+    Cell("digits", "K-Means", 1),
+]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "cells.jsonl", {})
+
+
+def seen_by(store, cells, limit=60.0):
+    seen = []
+    run_missing(cells, store, 2, limit, lambda progress: seen.append(vars(progress).copy()))
+    return seen
+
+
+def test_every_cell_has_an_outcome_and_none_is_run_again(store):
+    seen = seen_by(store, CELLS)
+    found = store.load()
+    assert set(found) == set(CELLS)
+    assert found[CELLS[0]].acc == run_cell(CELLS[0]).acc, "the same as in this process"
+    assert found[CELLS[0]].labels is None
+    assert len(found[CELLS[1]].labels) == 1797, "runs of the grid keep their labels"
+    assert "n_active=99" in found[CELLS[2]].error, "what failed has its reason"
+    assert seen[0]["waiting"] == 4
+    assert (seen[-1]["finished"], seen[-1]["waiting"], seen[-1]["left"]) == (4, 0, 0.0)
+    before = store.path.read_bytes()
+    (again,) = seen_by(store, CELLS)
+    assert (again["finished"], again["waiting"]) == (4, 0)
+    assert store.path.read_bytes() == before
+
+
+def test_what_is_too_slow_has_a_reason_and_is_not_tried_again(store):
+    seen_by(store, [Cell("digits", "SC", seed) for seed in range(6)], limit=0.2)
+    slow = [outcome for outcome in store.load().values() if outcome.error]
+    assert {outcome.error for outcome in slow} == {"more than 0.2 s"}
+    assert len(slow) >= 4
+    assert sum(outcome.seconds > 0 for outcome in slow) <= 2, "as many as ran at once"
+
+
+def test_time_left_is_the_sum_of_what_like_cells_took():
+    progress = Progress(jobs=2)
+    for seconds in (1.0, 3.0):
+        progress.note(Outcome(Cell("yale", "K-Means", 0), seconds))
+    progress.note(Outcome(Cell("orl", "K-Means", 0), 10.0))
+    waiting = [Cell("yale", "K-Means", 5), Cell("orl", "K-Means", 5), Cell("usps", "GMM", 0)]
+    progress.estimate(waiting)
+    assert progress.waiting == 3
+    assert progress.left == pytest.approx((2 + 10 + 6) / 2), "an unknown one takes the mean, 6 s"
+
+
+def start(output: Path) -> subprocess.Popen:
+    words = ["--sets", "digits", "--methods", "K-Means,K-Means++", "--runs", "4", "--quick"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "reproduce", *words, "--output", str(output)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def lines(output: Path) -> list[str]:
+    path = output / "cells.jsonl"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
+
+
+def is_empty(session: int) -> bool:
+    """Whether no process of a session is left but those that have ended."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, _, _, found = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            except OSError:
+                continue
+            if int(found) == session and state != "Z":
+                return False
+    return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
+    first = start(tmp_path)
+    wait_for(lambda: len(lines(tmp_path)) > 3)
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    kept = lines(tmp_path)
+    wait_for(lambda: is_empty(first.pid), 20.0)
+    second = start(tmp_path)
+    _, said = second.communicate(timeout=120)
+    assert second.returncode == 0, said
+    after = lines(tmp_path)
+    assert after[: len(kept) - 1] == kept[:-1], "what was finished is kept as it was"
+    cells = [
+        tuple(record.get(name) for name in ("method", "seed", "n_active", "fuzzifier", "starts"))
+        for record in map(json.loads, after[1:])
+    ]
+    assert len(set(cells)) == len(cells), "and not run again"
+    made = {path.name for path in tmp_path.iterdir()}
+    assert {"index.html", "tables.md", "tables.csv", "figures"} <= made
+    assert np.isfinite([json.loads(line)["acc"] for line in after[1:]]).all()
+
+
+BUSY = """
+import time
+from sfumato.paper.runner import process_pool
+
+if __name__ == "__main__":
+    process_pool(1).schedule(time.sleep, args=(600,))
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_processes_end_with_the_one_that_started_them_even_if_busy(tmp_path):
+    (tmp_path / "busy.py").write_text(BUSY)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "busy.py"], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout.readline() == b"begun\n"
+    time.sleep(1.0)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_for(lambda: is_empty(process.pid), 20.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_interrupting_leaves_nothing_running(tmp_path):
+    process = start(tmp_path)
+    wait_for(lambda: len(lines(tmp_path)) > 1)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in said
+    assert "Traceback" not in said
+    wait_for(lambda: is_empty(process.pid), 20.0)
