@@ -23,7 +23,7 @@ GRID_METHOD = "REFCMFS"
 FUZZIFIERS = (1.1, 1.2, 1.3, 1.4, 1.5)
 LARGE = ("usps", "yaleb", "coil100")
 """Sets whose grid is coarser and has fewer seeds."""
-GRID_POINTS, GRID_POINTS_LARGE, GRID_POINTS_QUICK = 9, 6, 4
+GRID_POINTS, GRID_POINTS_LARGE, GRID_POINTS_QUICK = 9, 4, 4
 """Values of K~ between 2 and c - 1; the paper's own is one more."""
 GRID_RUNS_LARGE, GRID_RUNS_QUICK = 3, 2
 QUICK_SETS = ("yale", "orl", "digits")
