@@ -365,3 +365,14 @@ def test_clustering_checks_its_own_numbers(cloud):
         LandmarkSpectralClustering(0).fit(cloud)
     with pytest.raises(TypeError, match="n_init='auto' is not an integer"):
         LandmarkSpectralClustering(2, n_init="auto").fit(cloud)
+
+
+@pytest.mark.parametrize("model", [LandmarkSpectralEmbedding(2), LandmarkSpectralClustering(2)])
+def test_a_failed_fit_leaves_the_former_one(model):
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    model = clone(model).set_params(random_state=0).fit(X)
+    apply = model.transform if hasattr(model, "transform") else model.predict
+    before = apply(X)
+    with pytest.raises(ValueError, match="n_landmarks=41"):
+        model.set_params(n_landmarks=41).fit(X[:, :2])
+    np.testing.assert_array_equal(apply(X), before)

@@ -183,6 +183,7 @@ ALLOWED: dict[str, set[str]] = {
     "paper.reproduce": {
         "datasets",
         "datasets.catalog",
+        "folder",
         "paper.expected",
         "paper.experiment",
         "paper.methods",

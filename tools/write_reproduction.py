@@ -25,6 +25,7 @@ FIGURES = {
 
 
 def main(arguments: list[str]) -> int:
+    """Write the page; returns the exit code."""
     if len(arguments) != 1 or not (Path(arguments[0]) / "tables.md").exists():
         print("Give one folder that `sfumato reproduce` has written.", file=sys.stderr)
         return 2

@@ -147,7 +147,8 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self : object
         """
         self._check_parameters()
-        return self._fit(validation.check_fit_data(self, X, None))
+        with validation.restored_on_failure(self):
+            return self._fit(validation.check_fit_data(self, X, None))
 
     def _fit(self, data: Data) -> Self:
         """Fit to data that has been checked."""
@@ -226,7 +227,7 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if not is_auto(self.bandwidth):
             advice = "use a typical distance between neighbors, or 'auto'"
             require_number("bandwidth", self.bandwidth, above=0, advice=advice, finite=True)
-        if self.landmarks not in CHOICES:
+        if not isinstance(self.landmarks, str) or self.landmarks not in CHOICES:
             raise ValueError(
                 f"landmarks={self.landmarks!r} is not known; use one of {', '.join(CHOICES)}."
             )
@@ -256,8 +257,7 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """Number of landmarks that a row is tied to; raises if there are not as many."""
         if is_auto(self.n_neighbors):
             count = max(FEWEST_NEIGHBORS, ceil(log2(n_landmarks / self.n_components)))
-            itself = n_landmarks == n_rows
-            return min(count + itself, n_landmarks)
+            return min(count + (n_landmarks == n_rows), n_landmarks)
         count = int(self.n_neighbors)
         if count > n_landmarks:
             raise ValueError(
@@ -277,7 +277,7 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
     """Clusters of any shape, in linear time: K-Means in the landmark spectral embedding.
 
-    Rows belong together where a chain of near rows joins them, not where they share a center [1]_.
+    Rows belong together where a chain of near rows joins them, not where they share a center.
     For soft memberships, put :class:`LandmarkSpectralEmbedding` before :class:`REFCMFS` in a
     pipeline instead.
 
@@ -304,11 +304,6 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         Fitted K-Means of the embedded rows.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
         Number of features, and their names where ``X`` had names.
-
-    References
-    ----------
-    .. [1] X. Chen, D. Cai, "Large scale spectral clustering with landmark-based representation",
-       AAAI 2011.
 
     Examples
     --------
@@ -358,9 +353,14 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         """
         require_integer("n_clusters", self.n_clusters, least=1, advice="use e.g. 8")
         require_integer("n_init", self.n_init, least=1, advice="use e.g. 10")
+        with validation.restored_on_failure(self):
+            return self._fit(X)
+
+    def _fit(self, X: Any) -> Self:
         embedder = self._embedder()
         embedder._check_parameters()
         data = validation.check_fit_data(self, X, None)
+        validation.check_enough_rows(data, self.n_clusters)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(embedder, name, getattr(self, name))

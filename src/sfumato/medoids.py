@@ -130,14 +130,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         -------
         self : object
         """
-        before = dict(self.__dict__)
-        try:
+        with validation.restored_on_failure(self):
             self._fit(X, sample_weight)
-        except BaseException:
-            # Nothing half-fitted is left behind, whatever went wrong.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _fit(self, X: Any, sample_weight: Any) -> None:

@@ -6,6 +6,8 @@ its type leaves no choice (lists, objects, half precision, CSC).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -343,3 +345,15 @@ def _distinct(rows: Any) -> set[bytes]:
     dense = dense + dense.dtype.type(0)  # -0.0 and 0.0 become the same bytes.
     # Long rows are compared faster by their hashes than by sorting them.
     return {row.tobytes() for row in (np.unique(dense, axis=0) if dense.shape[1] < 64 else dense)}
+
+
+@contextmanager
+def restored_on_failure(estimator: Any) -> Iterator[None]:
+    """Put an estimator back into its former state if a fit fails, whatever went wrong."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

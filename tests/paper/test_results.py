@@ -1,5 +1,7 @@
 """What finished runs say, worked out by hand; and that the choice without labels sees none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,7 @@ def test_means_and_deviations():
 def test_failed_runs_do_not_count_unless_all_failed():
     failed = run(seed=1, error="more than 3 s")
     assert Results([run(acc=0.5, nmi=0.5), failed]).score("toy", GRID_METHOD, "acc").runs == 1
-    assert Results([run(acc=0.5, nmi=0.5), failed]).reason("toy", GRID_METHOD) == ""
+    assert Results([run(acc=0.5, nmi=0.5), failed]).reason("toy", GRID_METHOD) == "more than 3 s"
     alone = Results([failed])
     assert alone.score("toy", GRID_METHOD, "acc") is None
     assert alone.reason("toy", GRID_METHOD) == "more than 3 s"
@@ -77,7 +79,15 @@ def test_the_choice_without_labels_does_not_depend_on_them():
     rng = np.random.default_rng(0)
     for _ in range(20):
         acc = {p: rng.uniform(size=3) for p in LABELS}
-        assert Results(grid(acc)).chosen_without_labels("toy") == STABLE
+        outcomes = [replace(outcome, nmi=rng.uniform()) for outcome in grid(acc)]
+        rng.shuffle(outcomes)
+        assert Results(outcomes).chosen_without_labels("toy") == STABLE
+
+
+def test_ties_do_not_depend_on_the_order_in_which_runs_ended():
+    alike = grid({p: [0.5, 0.5, 0.5] for p in LABELS})
+    expected = Results(alike).chosen_by_labels("toy")
+    assert Results(alike[::-1]).chosen_by_labels("toy") == expected
 
 
 def test_runs_of_the_chosen_number_of_starts():

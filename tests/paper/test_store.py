@@ -46,3 +46,27 @@ def test_results_of_another_version_are_refused(tmp_path):
     Store(tmp_path / "cells.jsonl", SETTING).add(OUTCOMES[0])
     with pytest.raises(UserError, match="another --output"):
         Store(tmp_path / "cells.jsonl", {"sfumato": "2"}).load()
+
+
+@pytest.mark.parametrize("line", ["123", "{}", "[1", '{"data": "yale"}', "null"])
+def test_a_line_that_is_no_run_is_named(tmp_path, line):
+    store = Store(tmp_path / "cells.jsonl", SETTING)
+    store.add(OUTCOMES[0])
+    store.path.write_text(store.path.read_text() + line + "}\n")
+    with pytest.raises(UserError, match="line 3: not a finished run"):
+        store.load()
+
+
+def test_a_file_without_its_first_line_is_refused(tmp_path):
+    store = Store(tmp_path / "cells.jsonl", SETTING)
+    store.add(OUTCOMES[0])
+    store.path.write_text("\n".join(store.path.read_text().splitlines()[1:]))
+    with pytest.raises(UserError, match="another --output"):
+        store.load()
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path):
+    with pytest.raises(UserError, match="cannot be read"):
+        Store(tmp_path, SETTING).load()
+    with pytest.raises(UserError, match="cannot be written"):
+        Store(tmp_path, SETTING).add(OUTCOMES[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from http.client import HTTPException
 from tempfile import TemporaryDirectory
@@ -67,7 +68,7 @@ def download(source: Source) -> Table:
     try:
         with TemporaryDirectory() as scratch:
             return source.fetch(scratch)
-    except (HTTPException, OSError, ValueError) as error:
+    except (HTTPException, OSError, ValueError, EOFError, zlib.error) as error:
         raise OSError(
             f"The download from {source.place} failed ({type(error).__name__}: {error})"
         ) from error

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
@@ -15,11 +18,12 @@ from rich.progress import Progress as Bars
 
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG
+from sfumato.folder import Folder
 from sfumato.paper.expected import SETS
-from sfumato.paper.experiment import QUICK_RUNS, QUICK_SETS, RUNS, Cell, Experiment
+from sfumato.paper.experiment import QUICK_RUNS, QUICK_SETS, RUNS, STAND_IN, Cell, Experiment
 from sfumato.paper.methods import METHODS
 from sfumato.paper.results import Results
-from sfumato.paper.runner import Progress, run_missing
+from sfumato.paper.runner import OTHER_SEED, Progress, run_missing
 from sfumato.paper.store import Store
 from sfumato.paper.writing import write_all
 from sfumato.tables import UserError
@@ -47,22 +51,44 @@ def reproduce(
     write_only : bool, default=False
         Whether to run nothing, and write what the finished runs say.
     """
-    check(experiment)
+    show = Display(Console(stderr=True))
+    experiment = checked(experiment, show.say)
+    Folder(output, ()).check()
     store = Store(output / CELLS, setting())
-    console = Console(stderr=True)
+    if write_only and not store.load():
+        raise UserError(f"{output} holds no finished runs; leave --write-only out to run them.")
     if not write_only:
-        show = Display(console)
-        with show:
+        with show, locked(output):
             run_missing(experiment.cells(), store, jobs, limit, show.told)
             run_missing(chosen(experiment, store), store, jobs, limit, show.told)
     write_all(found(experiment, store), experiment, output)
-    console.print(f"Wrote {output / 'index.html'}, tables.md, tables.csv and the figures.")
+    show.say(f"Wrote {output / 'index.html'}, tables.md, tables.csv and the figures.")
+
+
+@contextmanager
+def locked(output: Path) -> Iterator[None]:
+    """Raise UserError if another command is running in the folder."""
+    output.mkdir(parents=True, exist_ok=True)
+    with (output / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"Another command is running in {output}; wait for it, or give another --output."
+            ) from None
+        yield
 
 
 def found(experiment: Experiment, store: Store) -> Results:
-    """Results of the seeds that the experiment has; a former one may have had more."""
-    outcomes = store.load().values()
-    return Results(outcome for outcome in outcomes if outcome.cell.seed < experiment.runs)
+    """Results of the seeds and parameters of the experiment; a former one may have had others."""
+    tried = {data: set(experiment.grid(data)) for data in experiment.sets}
+
+    def belongs(cell: Cell) -> bool:
+        p = cell.parameters
+        known = p is None or p.starts > 1 or p in tried.get(cell.data, ())
+        return known and cell.seed < experiment.runs
+
+    return Results(outcome for cell, outcome in store.load().items() if belongs(cell))
 
 
 def chosen(experiment: Experiment, store: Store) -> list[Cell]:
@@ -83,15 +109,28 @@ def setting() -> dict[str, str]:
     return {name: version(name) for name in ("sfumato", "scikit-learn")}
 
 
-def check(experiment: Experiment) -> None:
-    """Raise UserError unless all data sets are there."""
+def checked(experiment: Experiment, say: Callable[[str], None]) -> Experiment:
+    """Experiment with stand-ins called so; raises UserError unless all data sets are there."""
+    sets = []
     for data in experiment.sets:
-        if data == "digits":
-            continue
-        try:
+        caveats = _caveats(data)
+        for caveat in caveats:
+            say(caveat)
+        sets.append(data + STAND_IN if caveats else data)
+    return replace(experiment, sets=tuple(sets))
+
+
+def _caveats(data: str) -> list[str]:
+    """Warnings about a data set: it is not the one that the paper had."""
+    if data == "digits":
+        return []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             load(data)
-        except (OSError, ValueError) as error:
-            raise UserError(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise UserError(str(error)) from error
+    return [str(warning.message) for warning in caught]
 
 
 class Display:
@@ -121,17 +160,21 @@ class Display:
 
     def told(self, progress: Progress) -> None:
         """Show how far it is."""
-        total = progress.finished + progress.waiting
-        left = f"about {duration(progress.left)} left" if progress.waiting else "almost done"
+        done, total, seconds = progress.finished, progress.total, progress.left
+        left = "" if seconds is None else f", about {duration(seconds)} left"
         latest = progress.latest
-        if latest is not None and latest.error:
+        if latest is not None and latest.error and not latest.error.endswith(OTHER_SEED):
             cell = latest.cell
-            self.console.print(f"{cell.method} on {cell.data}, seed {cell.seed}: {latest.error}")
+            self.say(f"{cell.method} on {cell.data}, seed {cell.seed}: {latest.error}")
         if self.console.is_terminal:
-            self.bars.update(self.task, completed=progress.finished, total=total, left=left)
-        elif time.monotonic() - self.latest > EVERY:
+            self.bars.update(self.task, completed=done, total=total, left=left.strip(", "))
+        elif time.monotonic() - self.latest > EVERY or done == total:
             self.latest = time.monotonic()
-            self.console.print(f"{progress.finished} of {total} runs, {left}")
+            self.say(f"{done} of {total} runs{left}")
+
+    def say(self, words: str) -> None:
+        """Print words as they are: brackets in them are no markup."""
+        self.console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def duration(seconds: float) -> str:
@@ -159,6 +202,8 @@ def _chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[st
     """Known names, however their capitals are written; UserError for others."""
     by_lower = {name.lower(): name for name in known}
     names = [name.strip() for words in given for name in words.split(",") if name.strip()]
+    if given and not names:
+        raise UserError(f"{option} names nothing; use {', '.join(known)}, or leave it out.")
     for name in names:
         if name.lower() not in by_lower:
             near = get_close_matches(name.lower(), by_lower, n=1)

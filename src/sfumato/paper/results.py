@@ -45,7 +45,7 @@ class Results:
         self._grids: dict[str, dict[Parameters, list[Outcome]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        for outcome in sorted(outcomes, key=lambda outcome: outcome.cell.seed):
+        for outcome in sorted(outcomes, key=lambda o: (o.cell.seed, o.cell.parameters or ())):
             cell = outcome.cell
             if cell.parameters is None:
                 self._runs[cell.data, cell.method].append(outcome)
@@ -74,9 +74,12 @@ class Results:
         return float(np.median(values)) if values else None
 
     def reason(self, data: str, row: str) -> str:
-        """Why a row has no figures; empty if it has, or was not asked for."""
-        errors = [outcome.error for outcome in self._runs[data, row] if outcome.error]
-        return errors[0] if errors and not self.runs(data, row) else ""
+        """Why runs of a row failed, in the words of the first; empty if none did."""
+        return next((outcome.error for outcome in self._runs[data, row] if outcome.error), "")
+
+    def grid_seeds(self, data: str) -> int:
+        """Seeds of each cell of the grid, by which parameters are chosen."""
+        return max((len(found) for found in self._single(data).values()), default=0)
 
     def grid(self, data: str, measure: str) -> dict[Parameters, float]:
         """Mean of a measure, in percent, for each K~ and r that was tried with single starts."""

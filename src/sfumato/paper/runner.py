@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 import warnings
 from collections import defaultdict, deque
@@ -23,14 +24,20 @@ from pebble import ProcessExpired, ProcessPool
 from threadpoolctl import threadpool_limits
 
 from sfumato.metrics import accuracy, nmi
-from sfumato.paper.experiment import Cell, sample_of
+from sfumato.paper.experiment import Cell, Parameters, sample_of
 from sfumato.paper.methods import METHODS
 from sfumato.paper.store import Outcome, Store
 
-Kind = tuple[str, str]
-"""A data set and a method."""
+Kind = tuple[str, str, Parameters | None]
+"""What differs from a cell in its seed alone."""
+Running = dict[Any, tuple[Cell, float]]
+"""Cells that run, and since when, by the futures of their outcomes."""
 TOO_SLOW = "more than"
 """How the reason begins of a run that passed its time limit."""
+OTHER_SEED = "from another seed"
+"""How it ends of runs that were therefore not tried."""
+DIED, NO_MEMORY = "its process died", "not enough memory"
+"""Reasons that may be gone the next time."""
 
 
 def run_cell(cell: Cell) -> Outcome:
@@ -60,33 +67,43 @@ class Progress:
     ----------
     jobs : int
         Cells that run at once.
+    total : int
+        All cells.
     """
 
     jobs: int
+    total: int
     finished: int = 0
-    waiting: int = 0
-    left: float = 0.0
-    """Seconds, estimated from cells of the same method and data set that have ended."""
+    left: float | None = None
+    """Seconds, from cells of the same method and data set that have ended; None if none has."""
     latest: Outcome | None = None
-    _seconds: dict[Kind, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _seconds: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def note(self, outcome: Outcome) -> None:
-        """Learn how long a cell took."""
-        self._seconds[outcome.cell.data, outcome.cell.method].append(outcome.seconds)
+        """Learn how long a start took."""
+        cell = outcome.cell
+        if not outcome.error:
+            self._seconds[cell.data, cell.method].append(outcome.seconds / _starts(cell))
 
-    def estimate(self, waiting: Iterable[Cell]) -> None:
-        """Sum what the waiting cells are likely to take."""
+    def estimate(self, unfinished: Iterable[Cell]) -> None:
+        """Sum what the unfinished cells are likely to take."""
         means = {kind: float(np.mean(seconds)) for kind, seconds in self._seconds.items()}
-        typical = float(np.mean(list(means.values()))) if means else 0.0
-        kinds = [(cell.data, cell.method) for cell in waiting]
-        self.waiting = len(kinds)
-        self.left = sum(means.get(kind, typical) for kind in kinds) / self.jobs
+        if means:
+            typical = float(np.mean(list(means.values())))
+            each = [means.get((c.data, c.method), typical) * _starts(c) for c in unfinished]
+            self.left = sum(each) / self.jobs
+
+
+def _starts(cell: Cell) -> int:
+    return 1 if cell.parameters is None else cell.parameters.starts
 
 
 def run_missing(
     cells: Sequence[Cell], store: Store, jobs: int, limit: float, told: Callable[[Progress], None]
 ) -> None:
     """Run the cells that are not stored, and store them.
+
+    Cells that had less time than now are run again, and so are those whose process died.
 
     Parameters
     ----------
@@ -99,29 +116,39 @@ def run_missing(
     told : callable
         Called with the progress at the beginning and after every cell.
     """
-    stored = store.load()
-    progress = Progress(jobs)
-    too_slow: dict[Kind, str] = {}
+    stored = {c: o for c, o in store.load().items() if not _worth_another_try(o, limit)}
+    progress = Progress(jobs, len(cells))
     for outcome in stored.values():
-        _learn(outcome, progress, too_slow)
+        progress.note(outcome)
+    too_slow = {_kind(c) for c, o in stored.items() if o.error.startswith(TOO_SLOW)}
     waiting = deque(cell for cell in cells if cell not in stored)
     progress.finished = len(cells) - len(waiting)
     progress.estimate(waiting)
     told(progress)
     if not waiting:
         return
-    pool = process_pool(jobs)
+    pool, running = process_pool(jobs), Running()
     try:
-        for outcome in _outcomes(pool, waiting, jobs, limit, too_slow):
+        for outcome in _outcomes(pool, waiting, running, jobs, limit, too_slow):
             store.add(outcome)
-            _learn(outcome, progress, too_slow)
+            progress.note(outcome)
             progress.finished += 1
             progress.latest = outcome
-            progress.estimate(waiting)
+            progress.estimate([*waiting, *(cell for cell, _ in running.values())])
             told(progress)
     finally:
         pool.stop()
         pool.join()
+
+
+def _kind(cell: Cell) -> Kind:
+    return cell.data, cell.method, cell.parameters
+
+
+def _worth_another_try(outcome: Outcome, limit: float) -> bool:
+    if outcome.error.startswith(TOO_SLOW):
+        return outcome.seconds < limit
+    return outcome.error.startswith((DIED, NO_MEMORY))
 
 
 def process_pool(jobs: int) -> Any:
@@ -137,35 +164,33 @@ def _end_with_parent() -> None:
 
     def watch() -> None:
         connection.wait([parent.sentinel])
-        os._exit(1)
+        os.kill(os.getpid(), signal.SIGKILL)  # Whatever it is in the middle of.
 
     Thread(target=watch, daemon=True).start()
 
 
 def _outcomes(
-    pool: Any, waiting: deque[Cell], jobs: int, limit: float, too_slow: dict[Kind, str]
+    pool: Any,
+    waiting: deque[Cell],
+    running: Running,
+    jobs: int,
+    limit: float,
+    too_slow: set[Kind],
 ) -> Iterator[Outcome]:
     """Outcomes as they come; at most so many cells run at once."""
-    running: dict[Any, tuple[Cell, float]] = {}
     while waiting or running:
         while waiting and len(running) < jobs:
             cell = waiting.popleft()
-            reason = too_slow.get((cell.data, cell.method))
-            if reason is not None:
-                yield Outcome(cell, 0.0, error=reason)
+            if _kind(cell) in too_slow:
+                yield Outcome(cell, limit, error=f"{TOO_SLOW} {limit:g} s {OTHER_SEED}")
                 continue
             future = pool.schedule(run_cell, args=(cell,), timeout=limit)
             running[future] = cell, time.perf_counter()
         for done in wait(running, return_when=FIRST_COMPLETED).done:
-            yield _outcome(done, *running.pop(done), limit)
-
-
-def _learn(outcome: Outcome, progress: Progress, too_slow: dict[Kind, str]) -> None:
-    kind = outcome.cell.data, outcome.cell.method
-    if outcome.error.startswith(TOO_SLOW):
-        too_slow[kind] = outcome.error
-        outcome = Outcome(outcome.cell, 0.0)
-    progress.note(outcome)
+            outcome = _outcome(done, *running.pop(done), limit)
+            if outcome.error.startswith(TOO_SLOW):
+                too_slow.add(_kind(outcome.cell))
+            yield outcome
 
 
 def _outcome(future: Any, cell: Cell, began: float, limit: float) -> Outcome:
@@ -173,11 +198,11 @@ def _outcome(future: Any, cell: Cell, began: float, limit: float) -> Outcome:
     try:
         found: Outcome = future.result()
     except TimeoutError:
-        error = f"{TOO_SLOW} {limit:g} s"
+        return Outcome(cell, limit, error=f"{TOO_SLOW} {limit:g} s")
     except ProcessExpired as expired:
-        error = f"its process died with exit code {expired.exitcode}"
+        error = f"{DIED} with exit code {expired.exitcode}"
     except MemoryError:
-        error = "not enough memory"
+        error = NO_MEMORY
     except Exception as failed:  # Whatever a method raises is its result.
         error = f"{type(failed).__name__}: {' '.join(str(failed).split())[:200]}"
     else:

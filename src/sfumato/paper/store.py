@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.paper.experiment import Cell, Parameters
-from sfumato.tables import UserError
+from sfumato.tables import UserError, one_line
 
 
 @dataclass(frozen=True)
@@ -60,36 +60,51 @@ class Store:
         self.setting = setting
 
     def load(self) -> dict[Cell, Outcome]:
-        """Finished runs; a line that a kill has cut off is left out."""
+        """Finished runs; a last line that a kill has cut off is left out."""
         found: dict[Cell, Outcome] = {}
-        for number, line in enumerate(self._lines()):
+        lines = self._lines()
+        for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)
-            except ValueError:
-                continue
-            if number == 0:
+                outcome = None if number == 1 else _decoded(record)
+            except (ValueError, KeyError, TypeError, zlib.error) as error:
+                if self._was_cut_off(number, lines):
+                    continue
+                raise UserError(
+                    f"{self.path}, line {number}: not a finished run ({one_line(error)}); remove "
+                    "the line, or give another --output."
+                ) from error
+            if outcome is None:
                 self._check(record)
             else:
-                outcome = _decoded(record)
                 found[outcome.cell] = outcome
         return found
 
+    def _was_cut_off(self, number: int, lines: list[str]) -> bool:
+        """Whether a line is the last, or one to which a run that followed a kill put an end."""
+        return number > 1 and not lines[number - 1].rstrip().endswith("}")
+
     def add(self, outcome: Outcome) -> None:
         """Append a finished run."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        new = not self.path.exists() or self.path.stat().st_size == 0
-        with self.path.open("a+b") as file:
-            if new:
-                file.write(json.dumps(self.setting).encode() + b"\n")
-            elif _is_cut_off(file):
-                file.write(b"\n")
-            file.write(json.dumps(_encoded(outcome)).encode() + b"\n")
-            file.flush()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            new = not self.path.exists() or self.path.stat().st_size == 0
+            with self.path.open("a+b") as file:
+                if new:
+                    file.write(json.dumps(self.setting).encode() + b"\n")
+                elif _is_cut_off(file):
+                    file.write(b"\n")
+                file.write(json.dumps(_encoded(outcome)).encode() + b"\n")
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be written: {one_line(error)}.") from error
 
     def _lines(self) -> list[str]:
         if not self.path.exists():
             return []
-        return self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            return self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be read: {one_line(error)}.") from error
 
     def _check(self, found: Any) -> None:
         if found != self.setting:

@@ -163,15 +163,18 @@ def _score_entry(line: Line, complete: int) -> Entry:
         ours += f" ± {line.std:.2f}"
     if 0 < line.runs < complete:
         ours += f", {line.runs} of {complete} runs"
-    return Entry(ours, theirs, line.verdict, line.reason)
+        ours += f" ({line.reason})" if line.reason else ""
+    return Entry(ours, theirs, line.verdict, "" if line.runs else line.reason)
 
 
 def _ratio_entry(line: Line) -> Entry:
-    return Entry(_ratio(line.mean), _ratio(line.printed_mean), reason=line.reason)
+    reason = line.reason if line.mean is None else ""
+    return Entry(_ratio(line.mean), _ratio(line.printed_mean), reason=reason)
 
 
 def _seconds_entry(line: Line) -> Entry:
-    return Entry(_seconds(line.mean), _seconds(line.printed_mean), reason=line.reason)
+    reason = line.reason if line.mean is None else ""
+    return Entry(_seconds(line.mean), _seconds(line.printed_mean), reason=reason)
 
 
 def _ratio(value: float | None) -> str:
@@ -196,7 +199,7 @@ def _parameters(results: Results, experiment: Experiment, given: Sequence[Line])
         ours = [chosen(given, data, row) for row in (BY_LABELS, WITHOUT_LABELS)]
         pairs = [_pair(parameters) for parameters in (paper, *ours)]
         steps = [_values(p.n_active for p in tried), _values(p.fuzzifier for p in tried)]
-        seeds = str(experiment.grid_runs(data)) if tried else NOTHING
+        seeds = str(results.grid_seeds(data)) if tried else NOTHING
         entries = tuple(map(Entry, [*pairs, *steps, seeds]))
         rows.append((TITLES.get(data, data), entries))
     return Table(
