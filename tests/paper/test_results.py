@@ -10,20 +10,13 @@ from sfumato.paper.results import (
     BY_LABELS,
     WITHOUT_LABELS,
     Results,
-    clusters_filled,
-    stability,
     starts_needed,
 )
 from sfumato.paper.store import Outcome
 
-STABLE, UNSTABLE, COLLAPSED = Parameters(3, 1.1), Parameters(5, 1.1), Parameters(5, 1.5)
-SAME = np.array([0, 0, 1, 1, 2, 2])
-LABELS = {
-    STABLE: [SAME, SAME, np.array([1, 1, 2, 2, 0, 0])],
-    UNSTABLE: [SAME, np.array([0, 1, 2, 0, 1, 2]), np.array([0, 1, 1, 2, 2, 0])],
-    COLLAPSED: [np.zeros(6, int), np.zeros(6, int), np.zeros(6, int)],
-}
-ACC = {STABLE: [0.5, 0.6, 0.7], UNSTABLE: [0.8, 0.8, 0.8], COLLAPSED: [0.2, 0.2, 0.2]}
+COMPACT, ACCURATE = Parameters(3, 1.1), Parameters(5, 1.1)
+SPREAD = {COMPACT: 2.0, ACCURATE: 3.0}
+ACC = {COMPACT: [0.5, 0.6, 0.7], ACCURATE: [0.8, 0.8, 0.8]}
 
 
 def run(parameters=None, seed=0, method=GRID_METHOD, objective=1.0, **found):
@@ -34,8 +27,8 @@ def run(parameters=None, seed=0, method=GRID_METHOD, objective=1.0, **found):
 
 def grid(acc=ACC, objectives=(1.0, 1.0, 1.0)):
     return [
-        run(p, seed, acc=acc[p][seed], nmi=0.5, labels=LABELS[p][seed], objective=objectives[seed])
-        for p in LABELS
+        run(p, seed, acc=acc[p][seed], nmi=0.5, spread=SPREAD[p], objective=objectives[seed])
+        for p in ACC
         for seed in range(3)
     ]
 
@@ -64,52 +57,49 @@ def test_failed_runs_do_not_count_unless_all_failed():
 
 def test_labels_choose_the_highest_accuracy():
     results = Results(grid())
-    assert results.chosen_by_labels("toy") == UNSTABLE
+    assert results.chosen_by_labels("toy") == ACCURATE
     assert results.score("toy", BY_LABELS, "acc").mean == pytest.approx(80)
-    assert results.grid("toy", "acc")[STABLE] == pytest.approx(60)
+    assert results.grid("toy", "acc")[COMPACT] == pytest.approx(60)
 
 
-def test_without_labels_the_most_stable_is_chosen_that_fills_all_clusters():
+def test_without_labels_the_most_compact_is_chosen():
     results = Results(grid())
-    assert results.chosen_without_labels("toy") == STABLE
+    assert results.chosen_without_labels("toy") == COMPACT
     assert results.score("toy", WITHOUT_LABELS, "acc").mean == pytest.approx(60)
 
 
 def test_the_choice_without_labels_does_not_depend_on_them():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        acc = {p: rng.uniform(size=3) for p in LABELS}
+        acc = {p: rng.uniform(size=3) for p in ACC}
         outcomes = [replace(outcome, nmi=rng.uniform()) for outcome in grid(acc)]
         rng.shuffle(outcomes)
-        assert Results(outcomes).chosen_without_labels("toy") == STABLE
+        assert Results(outcomes).chosen_without_labels("toy") == COMPACT
 
 
 def test_ties_do_not_depend_on_the_order_in_which_runs_ended():
-    alike = grid({p: [0.5, 0.5, 0.5] for p in LABELS})
+    alike = grid({p: [0.5, 0.5, 0.5] for p in ACC})
     expected = Results(alike).chosen_by_labels("toy")
     assert Results(alike[::-1]).chosen_by_labels("toy") == expected
 
 
 def test_runs_of_the_chosen_number_of_starts():
     outcomes = grid(objectives=(1.0, 1.1, 1.1))
-    chosen = STABLE._replace(starts=3)
+    chosen = COMPACT._replace(starts=3)
     assert Results(outcomes).chosen_without_labels("toy") == chosen
-    again = [run(chosen, seed, acc=0.9, nmi=0.9, labels=SAME) for seed in range(2)]
+    again = [run(chosen, seed, acc=0.9, nmi=0.9, spread=1.0) for seed in range(2)]
     results = Results(outcomes + again)
     assert results.score("toy", WITHOUT_LABELS, "acc") == pytest.approx((90, 0, 2))
     assert results.chosen_without_labels("toy") == chosen, "more starts are no part of the grid"
 
 
-def test_more_seeds_of_a_chosen_cell_do_not_change_the_choice():
-    extra = [
-        run(p, seed, acc=0.0, nmi=0.5, labels=np.arange(6) % 3)
-        for p in (STABLE, UNSTABLE)
-        for seed in (3, 4)
-    ]
+@pytest.mark.parametrize("more", [COMPACT, ACCURATE])
+def test_more_seeds_of_a_chosen_cell_do_not_change_the_choice(more):
+    extra = [run(more, seed, acc=0.0, nmi=0.5, spread=9.0) for seed in (3, 4)]
     results = Results(grid() + extra)
-    assert results.chosen_by_labels("toy") == UNSTABLE
-    assert results.chosen_without_labels("toy") == STABLE
-    assert results.score("toy", BY_LABELS, "acc").runs == 5
+    assert results.chosen_by_labels("toy") == ACCURATE
+    assert results.chosen_without_labels("toy") == COMPACT
+    assert results.grid_seeds("toy") == 3
 
 
 def test_parameters_with_a_failed_run_are_not_chosen():
@@ -117,14 +107,7 @@ def test_parameters_with_a_failed_run_are_not_chosen():
         run(o.cell.parameters, o.cell.seed, error="no") if o.cell == grid()[0].cell else o
         for o in grid()
     ]
-    assert Results(outcomes).chosen_without_labels("toy") == UNSTABLE
-
-
-def test_stability_by_hand():
-    assert stability([]) != stability([])
-    outcomes = [run(STABLE, seed, labels=labels) for seed, labels in enumerate(LABELS[STABLE])]
-    assert stability(outcomes) == 1.0
-    assert clusters_filled(outcomes) == 3
+    assert Results(outcomes).chosen_without_labels("toy") == ACCURATE
 
 
 def test_starts_needed_by_hand():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato.paper.experiment import Cell, Parameters
-from sfumato.paper.runner import Progress, run_cell, run_missing
+from sfumato.paper.runner import Progress, run_cell, run_missing, spread
 from sfumato.paper.store import Outcome, Store
 
 CELLS = [
@@ -39,8 +39,7 @@ def test_every_cell_has_an_outcome_and_none_is_run_again(store):
     found = store.load()
     assert set(found) == set(CELLS)
     assert found[CELLS[0]].acc == run_cell(CELLS[0]).acc, "the same as in this process"
-    assert found[CELLS[0]].labels is None
-    assert len(found[CELLS[1]].labels) == 1797, "runs of the grid keep their labels"
+    assert found[CELLS[1]].spread > 0
     assert "n_active=99" in found[CELLS[2]].error, "what failed has its reason"
     assert [(told["finished"], told["total"]) for told in seen] == [(n, 4) for n in range(5)]
     assert (seen[0]["left"], seen[-1]["left"]) == (None, 0.0)
@@ -74,6 +73,12 @@ def test_what_may_have_been_an_accident_is_tried_again(store, error):
     store.add(Outcome(CELLS[0], 1.0, error=error))
     seen_by(store, CELLS[:1])
     assert not store.load()[CELLS[0]].error
+
+
+def test_spread_by_hand():
+    """Two rows 1 from their mean, one alone, and the names of the clusters do not matter."""
+    X = np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 5.0]])
+    assert spread(X, np.array([7, 7, -1])) == pytest.approx(2 / 3)
 
 
 def test_time_left_is_the_sum_of_what_like_cells_took():

@@ -185,7 +185,7 @@ def test_parameters_state_the_steps_that_were_tried(results):
 
 def test_parameters_with_several_starts_say_so():
     stable = [o for o in made.outcomes() if o.cell.parameters == Parameters(2, 1.1)]
-    uneven = [made.Outcome(o.cell, 1.0, 0.6, 0.5, 1.0 + o.cell.seed, o.labels) for o in stable]
+    uneven = [made.Outcome(o.cell, 1.0, 0.6, 0.5, 1.0 + o.cell.seed, o.spread) for o in stable]
     table = shown(Results(uneven), made.experiment("yale"))["parameters"]
     assert table.rows[0][1][2].ours == "2, 1.1, 2 starts"
 

@@ -1,7 +1,6 @@
 """Which cells the experiment has: methods, data sets, seeds, and the grid over K~ and r.
 
-A grid cell is a run of REFCMFS with other parameters than the paper's. It keeps the labels it
-found, so that parameters can be chosen by how stable they are, without the true classes.
+A grid cell is a run of REFCMFS with other parameters than the paper's.
 """
 
 from __future__ import annotations

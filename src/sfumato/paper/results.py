@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.metrics import ari
 from sfumato.paper.experiment import Parameters
 from sfumato.paper.store import Outcome
 
@@ -52,7 +50,7 @@ class Results:
             else:
                 self._grids[cell.data][cell.parameters].append(outcome)
         self._by_labels = {data: self._most_accurate(data) for data in self._grids}
-        self._without_labels = {data: self._most_stable(data) for data in self._grids}
+        self._without_labels = {data: self._most_compact(data) for data in self._grids}
         for row, choices in ((BY_LABELS, self._by_labels), (WITHOUT_LABELS, self._without_labels)):
             for data, chosen in choices.items():
                 self._runs[data, row] = self._grids[data].get(chosen, []) if chosen else []
@@ -95,8 +93,9 @@ class Results:
     def chosen_without_labels(self, data: str) -> Parameters | None:
         """K~, r and the number of starts, by a rule that never sees a class.
 
-        Of the parameters with which every run fills every cluster, those with which runs from
-        different seeds agree most; and as many starts as their objectives ask for.
+        The parameters whose clusters are the most compact, by the mean distance of the rows to the
+        mean of their cluster; and as many starts as their objectives ask for. The objective itself
+        says nothing here: it falls as memberships get softer.
         """
         return self._without_labels.get(data)
 
@@ -104,17 +103,12 @@ class Results:
         means = self.grid(data, "acc")
         return max(means, key=lambda parameters: means[parameters]) if means else None
 
-    def _most_stable(self, data: str) -> Parameters | None:
+    def _most_compact(self, data: str) -> Parameters | None:
         single = self._single(data)
-        most = max((clusters_filled(outcomes) for outcomes in single.values()), default=0)
-        agreement = {
-            parameters: stability(outcomes)
-            for parameters, outcomes in single.items()
-            if clusters_filled(outcomes) == most and len(outcomes) > 1
-        }
-        if not agreement:
+        if not single:
             return None
-        best = max(agreement, key=lambda parameters: agreement[parameters])
+        spreads = {p: np.mean([outcome.spread for outcome in found]) for p, found in single.items()}
+        best = min(spreads, key=lambda parameters: spreads[parameters])
         starts = starts_needed([outcome.objective for outcome in single[best]])
         return best._replace(starts=starts)
 
@@ -130,11 +124,6 @@ class Results:
         return {p: found for p, found in kept.items() if found and not any(o.error for o in found)}
 
 
-def clusters_filled(outcomes: Iterable[Outcome]) -> int:
-    """Fewest clusters that are the nearest of some row, over the runs."""
-    return min(len(np.unique(o.labels)) for o in outcomes if o.labels is not None)
-
-
 def starts_needed(objectives: Sequence[float]) -> int:
     """Starts of which the lowest objective is expected within 0.1 % of the lowest of all.
 
@@ -147,10 +136,3 @@ def starts_needed(objectives: Sequence[float]) -> int:
         if chances @ ordered <= (1 + WORTH) * ordered[0]:
             return k
     return n
-
-
-def stability(outcomes: Iterable[Outcome]) -> float:
-    """Mean adjusted Rand index between the labels of every two runs; NaN for fewer than two."""
-    labels = [outcome.labels for outcome in outcomes if outcome.labels is not None]
-    pairs = [ari(first, second) for first, second in combinations(labels, 2)]
-    return float(np.mean(pairs)) if pairs else float("nan")

@@ -20,7 +20,9 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pebble import ProcessExpired, ProcessPool
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from sfumato.metrics import accuracy, nmi
@@ -55,8 +57,17 @@ def run_cell(cell: Cell) -> Outcome:
         accuracy(sample.y, labels),
         nmi(sample.y, labels),
         float(getattr(model, "objective_", np.nan)),
-        labels if cell.parameters is not None else None,
+        spread(sample.X, labels),
     )
+
+
+def spread(X: NDArray[np.floating], labels: NDArray[np.integer]) -> float:
+    """Mean distance of the rows to the mean of their cluster."""
+    _, members = np.unique(labels, return_inverse=True)
+    rows = np.arange(len(X) + 1)
+    belongs = csr_array((np.ones(len(X)), members, rows)).T
+    means = (belongs @ X) / belongs.sum(axis=1)[:, None]
+    return float(np.linalg.norm(X - means[members], axis=1).mean())
 
 
 @dataclass

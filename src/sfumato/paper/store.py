@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.paper.experiment import Cell, Parameters
 from sfumato.tables import UserError, one_line
+
+MEASURES = ("acc", "nmi", "objective", "spread")
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class Outcome:
         Between 0 and 1; NaN if the run failed.
     objective : float
         Of methods that have one; NaN of others.
-    labels : ndarray or None
-        Clusters that were found, where the cell belongs to the grid.
+    spread : float
+        Mean distance of the rows to the mean of their cluster, which no class has a part in.
     error : str
         Why it failed; empty if it did not.
     """
@@ -40,7 +39,7 @@ class Outcome:
     acc: float = np.nan
     nmi: float = np.nan
     objective: float = np.nan
-    labels: NDArray[np.integer] | None = None
+    spread: float = np.nan
     error: str = ""
 
 
@@ -67,7 +66,7 @@ class Store:
             try:
                 record = json.loads(line)
                 outcome = None if number == 1 else _decoded(record)
-            except (ValueError, KeyError, TypeError, zlib.error) as error:
+            except (ValueError, KeyError, TypeError) as error:
                 if self._was_cut_off(number, lines):
                     continue
                 raise UserError(
@@ -127,28 +126,17 @@ def _encoded(outcome: Outcome) -> dict[str, Any]:
     record["seconds"] = outcome.seconds
     if outcome.error:
         return record | {"error": outcome.error}
-    record |= {"acc": outcome.acc, "nmi": outcome.nmi}
-    if np.isfinite(outcome.objective):
-        record["objective"] = outcome.objective
-    if outcome.labels is not None:
-        packed = zlib.compress(outcome.labels.astype("<i4").tobytes())
-        record["labels"] = base64.b64encode(packed).decode()
-    return record
+    measures = {name: getattr(outcome, name) for name in MEASURES}
+    return record | {name: value for name, value in measures.items() if np.isfinite(value)}
 
 
 def _decoded(record: dict[str, Any]) -> Outcome:
     parameters = None
     if "n_active" in record:
         parameters = Parameters(*(record[name] for name in Parameters._fields))
-    labels = record.get("labels")
-    if labels is not None:
-        labels = np.frombuffer(zlib.decompress(base64.b64decode(labels)), dtype="<i4")
     return Outcome(
         Cell(record["data"], record["method"], record["seed"], parameters),
         record["seconds"],
-        record.get("acc", np.nan),
-        record.get("nmi", np.nan),
-        record.get("objective", np.nan),
-        labels,
-        record.get("error", ""),
+        error=record.get("error", ""),
+        **{name: record.get(name, np.nan) for name in MEASURES},
     )
