@@ -25,7 +25,7 @@ LIBRARIES = ("sfumato", "scikit-learn", "numpy", "scipy")
 """Whose versions the figures depend on."""
 HOW_CHOSEN = {
     BY_LABELS: "K~ and r of the highest mean ACC in the grid: the classes choose, as in the paper",
-    WITHOUT_LABELS: "K~ and r by how compact clusters are, starts by what they win: no class is seen",
+    WITHOUT_LABELS: "K~ and r by how compact clusters are, starts by their worth: without classes",
 }
 """How the rows are set that no method stands for."""
 
