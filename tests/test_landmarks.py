@@ -13,7 +13,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato import REFCMFS, LandmarkSpectralClustering, LandmarkSpectralEmbedding
 from sfumato.metrics import accuracy
@@ -40,17 +39,6 @@ def scaled_ties_of(model, X):
     Z = ties_of(model, X)
     mass = Z.sum(axis=0)
     return Z[:, mass > 0] / np.sqrt(mass[mass > 0])
-
-
-@parametrize_with_checks(
-    [
-        LandmarkSpectralEmbedding(2),
-        LandmarkSpectralEmbedding(2, landmarks="random", n_landmarks=8, normalize=False),
-        LandmarkSpectralClustering(3, n_init=2),
-    ]
-)
-def test_check(estimator, check):
-    check(estimator)
 
 
 # The spectrum.

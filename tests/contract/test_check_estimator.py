@@ -52,8 +52,9 @@ COMBINATIONS = [
 OTHERS = [
     KMedoids(4),
     KMedoids(4, init="random"),
-    LandmarkSpectralClustering(3, random_state=0),
-    LandmarkSpectralEmbedding(2, random_state=0),
+    LandmarkSpectralClustering(3, n_init=2),
+    LandmarkSpectralEmbedding(2),
+    LandmarkSpectralEmbedding(2, landmarks="random", n_landmarks=8, normalize=False),
 ]
 
 
