@@ -293,7 +293,7 @@ def _reproduce_command() -> click.Command:
                 help="Folder for the results.  [default: sfumato-paper, or sfumato-paper-quick]",
             ),
             click.Option(["--quick"], is_flag=True, help="Small sets, 3 seeds: three minutes."),
-            click.Option(["--write-only"], is_flag=True, help="Run nothing; write what is there."),
+            click.Option(["--write-only"], is_flag=True, help="Write what finished runs say."),
         ],
     )
 

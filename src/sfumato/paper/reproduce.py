@@ -49,7 +49,7 @@ def reproduce(
     limit : float
         Seconds that a run may take.
     write_only : bool, default=False
-        Whether to run nothing, and write what the finished runs say.
+        Whether to write what the finished runs say, and fit only what the figures lack.
     """
     show = Display(Console(stderr=True))
     experiment = checked(experiment, show.say)
