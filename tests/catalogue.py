@@ -5,8 +5,10 @@ A part that enters the registry without an entry here fails ``test_catalogue.py`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,18 @@ MEMBERSHIPS: dict[type[Membership], tuple[Membership, ...]] = {
     ),
 }
 EVERY_POWER = [Power(n, r) for n, r in product((1, 2, 3, N_CLUSTERS), FUZZIFIERS)]
+
+
+DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+"""Folder of the paper's data sets, which are not part of the repository."""
+
+
+def data_file(name: str) -> Path:
+    """File of a data set; the test is skipped where it is absent."""
+    file = DATA / f"{name}.npz"
+    if not file.exists():
+        pytest.skip(f"{file.name} is not in the data folder; set SFUMATO_DATA to one that has it")
+    return file
 
 
 def label(part: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import tempfile
@@ -22,8 +21,8 @@ from sklearn.utils import Bunch
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG, DataSet
 from sfumato.datasets.downloads import SOURCES
+from tests.catalogue import data_file
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FUNCTIONS = {"usps": "fetch_openml", "orl": "fetch_olivetti_faces"}
 STAND_INS = {"usps": "usps-openml.npz", "orl": "orl-olivetti.npz"}
 
@@ -136,9 +135,7 @@ def test_digits_that_are_the_same_bytes_are_the_common_file(
 def test_the_original_digits_become_the_common_file(
     serve: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    if not (DATA / "usps.npz").is_file():
-        pytest.skip("usps.npz is not in the data folder; set SFUMATO_DATA to one that has it")
-    X, y = load("usps", data_home=DATA, return_X_y=True)
+    X, y = load("usps", data_home=data_file("usps").parent, return_X_y=True)
     original = np.round(2 * X.astype(np.float64) - 1, 3)
     serve("usps", lambda: Bunch(data=original, target=(y + 1).astype(str).astype(object)))
     assert_array_equal(load("usps").data, X, strict=True)

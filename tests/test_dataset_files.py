@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -20,8 +19,8 @@ from sklearn.utils import Bunch
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG, DataSet
 from sfumato.datasets.downloads import SOURCES
+from tests.catalogue import data_file
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 NAMES = ["orl", "yale", "yaleb", "coil20", "coil100", "usps"]
 TINY = "tiny"
 
@@ -79,9 +78,7 @@ def put(folder: Path, name: str = f"{TINY}.npz", **changed: Any) -> Path:
 
 @every_name
 def test_the_common_files_are_accepted(name: str) -> None:
-    if not (DATA / f"{name}.npz").is_file():
-        pytest.skip(f"{name}.npz is not in the data folder; set SFUMATO_DATA to one that has it")
-    found = load(name, data_home=DATA)
+    found = load(name, data_home=data_file(name).parent)
     facts = CATALOG[name]
     assert found.data.shape == facts.shape
     assert found.data.dtype == facts.dtype

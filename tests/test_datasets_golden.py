@@ -6,8 +6,6 @@ or else in ``../shared/data`` beside the repository.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +13,8 @@ import pytest
 from sklearn.callback import CallbackContext
 
 from sfumato import REFCMFS
+from tests.catalogue import data_file
 
-FOLDER = Path(
-    os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 MARGIN = 1.005
 """Ten starts come within half a percent of the best, or beat it."""
 
@@ -74,9 +70,7 @@ class GoodEnough:
 
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_ten_starts_reach_the_best_objective(name: str) -> None:
-    file = FOLDER / f"{name}.npz"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in the data folder; set SFUMATO_DATA to one that has it")
+    file = data_file(name)
     known = DATA_SETS[name]
     with np.load(file) as arrays:
         X = arrays["X"].astype(np.float64)

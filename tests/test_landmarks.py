@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from sfumato import REFCMFS, LandmarkSpectralClustering, LandmarkSpectralEmbedding
 from sfumato.metrics import accuracy
-
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+from tests.catalogue import data_file
 
 
 @pytest.fixture(scope="module")
@@ -313,9 +309,7 @@ def test_pipeline_with_soft_memberships():
 
 
 def test_images_are_separated_better_than_by_k_means():
-    file = DATA / "coil20.npz"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in the data folder; set SFUMATO_DATA to one that has it")
+    file = data_file("coil20")
     with np.load(file) as stored:
         X, y = stored["X"].astype(np.float64), stored["y"]
     labels = LandmarkSpectralClustering(20, n_landmarks=500, n_init=3, random_state=0).fit_predict(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import tracemalloc
 import warnings
 from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,14 +21,12 @@ from sfumato.solve import medoids
 from sfumato.solve.medoids import distance_sums, seeding_values
 from tests.catalogue import (
     blobs,
+    data_file,
     each,
     row_weights,
     sparse_blobs,
 )
 
-FOLDER = Path(
-    os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 every_kind = each("kind", [np.asarray, sp.csr_array], ids=lambda kind: kind.__name__)
 every_init = each("init", ["park-jun", "random"], ids=str)
 
@@ -147,9 +143,7 @@ def test_ties_go_to_the_lowest_index(shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("name", ["yale", "orl"])
 def test_brute_force_finds_the_same_faces(name: str) -> None:
-    file = FOLDER / f"{name}.npz"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in the data folder; set SFUMATO_DATA to one that has it")
+    file = data_file(name)
     with np.load(file) as arrays:
         X, k = arrays["X"], len(np.unique(arrays["y"]))
     assert len(np.unique(X, axis=0)) == len(X), "the oracle needs rows that differ"
