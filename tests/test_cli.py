@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 
 from sfumato import REFCMFS, cli
-from sfumato.cluster import OPTIONS, in_options
 from sfumato.metrics import accuracy
+from sfumato.summary import OPTIONS, in_options
 
 CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 RESULTS = ["labels", "memberships", "centers"]
@@ -275,7 +275,7 @@ class TestErrors:
     )
     def test_missing_package_names_its_extra(self, absent, extra, words, monkeypatch, capsys):
         np.save("t.npy", np.eye(3))
-        for module in ("cluster", "demo", "pictures"):
+        for module in ("cluster", "cluster_stream", "progress", "summary", "demo", "pictures"):
             monkeypatch.delitem(sys.modules, f"sfumato.{module}", raising=False)
             monkeypatch.delattr(f"sfumato.{module}", raising=False)
         monkeypatch.setitem(sys.modules, absent, None)

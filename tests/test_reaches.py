@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import chi
 
 from sfumato import L21, Hard
+from sfumato.engines.outputs import Scores
 from sfumato.solve import reaches
 from sfumato.solve.reaches import (
     DEVIATIONS,
@@ -12,7 +13,6 @@ from sfumato.solve.reaches import (
     LEAST_CLUSTER,
     cluster_reaches,
     grouped_median,
-    outlier_scores,
     reach,
     trimmed_reaches,
 )
@@ -183,7 +183,7 @@ def test_a_few_rows_have_no_reach_and_shelter_nobody():
     engine = make_engine("reference", X, L21(), Hard())
     found = cluster_reaches(engine, centers)
     np.testing.assert_array_equal(np.isnan(found), [False, True, False])
-    scores = outlier_scores(engine, centers, found)
+    scores = engine.map(Scores(centers, found))
     np.testing.assert_allclose(scores[100:104], 1000 / np.nanmax(found), rtol=1e-6)
     assert (np.delete(scores, np.arange(100, 104)) < 2).all()
 
@@ -199,7 +199,7 @@ def test_a_cluster_in_one_place_keeps_its_rows(n_rows):
     """Also a large one, and where the center is beside it by rounding."""
     X, centers = on_a_line(bell(100), np.zeros(n_rows), np.full(n_rows, 1e-9))
     engine = make_engine("reference", X, L21(), Hard())
-    scores = outlier_scores(engine, centers, cluster_reaches(engine, centers))
+    scores = engine.map(Scores(centers, cluster_reaches(engine, centers)))
     assert (scores[100:] <= 1).all()
 
 
@@ -209,7 +209,7 @@ def test_rows_equally_far_are_inside():
     engine = make_engine("reference", X, L21(), Hard())
     found = cluster_reaches(engine, centers)
     assert found[1] == pytest.approx(0.7, rel=0.05)
-    assert (outlier_scores(engine, centers, found)[100:200] <= 1).all()
+    assert (engine.map(Scores(centers, found))[100:200] <= 1).all()
 
 
 def test_small_clusters_borrow_and_large_ones_hardly():
@@ -321,5 +321,5 @@ def test_scores_by_brute_force(engine_name):
     distances = np.linalg.norm(X[:, None] - centers, axis=2)
     engine = make_engine(engine_name, X, L21(), Hard())
     np.testing.assert_allclose(
-        outlier_scores(engine, centers, units), np.nanmin(distances / units, axis=1), rtol=1e-12
+        engine.map(Scores(centers, units)), np.nanmin(distances / units, axis=1), rtol=1e-12
     )

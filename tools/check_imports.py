@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,206 +15,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "sfumato"
 
-ALLOWED: dict[str, set[str]] = {
-    "problem.checks": set(),
-    "problem.losses": {"problem.checks"},
-    "problem.memberships": {"problem.checks"},
-    "problem.problem": {"problem.losses", "problem.memberships"},
-    "problem": {"problem.losses", "problem.memberships", "problem.problem"},
-    "data": set(),
-    "solve": set(),
-    "solve.statistics": set(),
-    "solve.solution": set(),
-    "solve.stopping": {"solve.solution"},
-    "engines": set(),
-    "engines.core": {"_cpu"},
-    "engines.threads": {"engines.core"},
-    "engines.base": {"data", "problem", "solve.statistics"},
-    "engines.reference": {"data", "problem", "solve.statistics", "engines.base"},
-    "engines.native": {
-        "data",
-        "problem",
-        "solve.statistics",
-        "engines.base",
-        "engines.core",
-        "engines.threads",
-    },
-    "solve.acceleration": {"problem", "solve.statistics"},
-    "solve.initializers": {"data", "engines.base"},
-    "solve.repairs": {"engines.base", "solve.statistics"},
-    "solve.solver": {
-        "engines.base",
-        "solve.acceleration",
-        "solve.repairs",
-        "solve.solution",
-        "solve.statistics",
-        "solve.stopping",
-    },
-    "solve.racing": {"solve.solver"},
-    "solve.medoids": {"data"},
-    "solve.span": {"data"},
-    "solve.ties": {"data"},
-    "solve.reaches": {"engines.base"},
-    "solve.robust": {
-        "data",
-        "engines.base",
-        "problem",
-        "problem.checks",
-        "solve.initializers",
-        "solve.reaches",
-        "solve.solution",
-        "solve.solver",
-        "solve.stopping",
-    },
-    "solve.tuning": {
-        "engines.base",
-        "problem",
-        "problem.checks",
-        "problem.memberships",
-        "solve.initializers",
-        "solve.robust",
-        "solve.solution",
-        "solve.solver",
-        "solve.stopping",
-    },
-    "registry": {
-        "engines.base",
-        "engines.native",
-        "engines.reference",
-        "problem",
-        "solve.acceleration",
-        "solve.initializers",
-        "solve.robust",
-    },
-    "validation": {"data", "problem.checks"},
-    "callbacks": {"solve.solution"},
-    "prediction": {
-        "engines.base",
-        "engines.threads",
-        "problem",
-        "registry",
-        "solve.reaches",
-        "validation",
-    },
-    "estimators": {
-        "callbacks",
-        "data",
-        "engines.base",
-        "engines.threads",
-        "prediction",
-        "problem",
-        "problem.checks",
-        "registry",
-        "solve.initializers",
-        "solve.racing",
-        "solve.reaches",
-        "solve.solution",
-        "solve.solver",
-        "solve.span",
-        "solve.stopping",
-        "solve.tuning",
-        "validation",
-    },
-    "presets": {"estimators", "problem", "problem.checks"},
-    "landmarks": {"data", "problem.checks", "solve.ties", "validation"},
-    "medoids": {"data", "problem.checks", "solve.medoids", "validation"},
-    "": {"estimators", "landmarks", "medoids", "presets", "problem", "solve.solution"},
-    "datasets.blobs": set(),
-    "datasets.catalog": set(),
-    "datasets.downloads": set(),
-    "datasets.files": {"datasets.catalog", "datasets.downloads"},
-    "datasets": {"datasets.blobs", "datasets.files"},
-    "metrics.agreement": set(),
-    "metrics.inputs": set(),
-    "metrics.distances": {"metrics.inputs"},
-    "metrics.fuzzy": {"metrics.distances", "metrics.inputs", "problem.checks"},
-    "metrics.silhouette": {"metrics.distances", "metrics.inputs"},
-    "metrics": {"metrics.agreement", "metrics.fuzzy", "metrics.silhouette"},
-    "tables": set(),
-    "pictures": set(),
-    "folder": {"tables"},
-    "cluster": {"folder", "presets", "tables"},
-    "demo": {"folder", "metrics", "pictures", "presets"},
-    "paper": set(),
-    "paper.expected": set(),
-    "paper.spectral": set(),
-    "paper.methods": {"landmarks", "medoids", "paper.expected", "paper.spectral", "presets"},
-    "paper.experiment": {"datasets", "paper.expected", "paper.methods"},
-    "paper.store": {"paper.experiment", "tables"},
-    "paper.runner": {"metrics", "paper.experiment", "paper.methods", "paper.store"},
-    "paper.results": {"metrics", "paper.experiment", "paper.store"},
-    "paper.comparison": {"paper.expected", "paper.experiment", "paper.methods", "paper.results"},
-    "paper.tables": {
-        "paper.comparison",
-        "paper.expected",
-        "paper.experiment",
-        "paper.results",
-    },
-    "paper.illustrations": {"folder", "paper.experiment", "paper.methods"},
-    "paper.drawing": {"pictures"},
-    "paper.ranking": {"paper.drawing", "paper.expected", "pictures", "problem"},
-    "paper.figures": {
-        "paper.drawing",
-        "paper.experiment",
-        "paper.illustrations",
-        "paper.tables",
-        "pictures",
-    },
-    "paper.page": {
-        "paper.comparison",
-        "paper.experiment",
-        "paper.methods",
-        "paper.ranking",
-        "paper.results",
-        "paper.tables",
-    },
-    "paper.writing": {
-        "folder",
-        "paper.comparison",
-        "paper.drawing",
-        "paper.expected",
-        "paper.experiment",
-        "paper.figures",
-        "paper.illustrations",
-        "paper.page",
-        "paper.ranking",
-        "paper.results",
-        "paper.tables",
-    },
-    "paper.reproduce": {
-        "datasets",
-        "datasets.catalog",
-        "folder",
-        "paper.expected",
-        "paper.experiment",
-        "paper.methods",
-        "paper.results",
-        "paper.runner",
-        "paper.store",
-        "paper.writing",
-        "tables",
-    },
-    "cli": {"cluster", "demo", "paper.reproduce", "presets", "tables"},
-    "__main__": {"cli"},
-}
+LAYERS = tomllib.loads((ROOT / "tools" / "layers.toml").read_text(encoding="utf-8"))
+ALLOWED: dict[str, set[str]] = {name: set(below) for name, below in LAYERS["allowed"].items()}
 """Which modules of the package each may import, from the lowest to the highest."""
-
-OPTIONAL = {
-    "click": {"cli"},
-    "rich": {"cli", "cluster", "demo", "paper.reproduce"},
-    "pebble": {"paper.runner"},
-    "matplotlib": {
-        "demo",
-        "paper.drawing",
-        "paper.figures",
-        "paper.ranking",
-        "paper.writing",
-        "pictures",
-    },
-    "jinja2": {"paper.page"},
-    "pandas": {"cluster", "tables"},
-    "pyarrow": {"cluster", "tables"},
-}
+OPTIONAL: dict[str, set[str]] = {name: set(by) for name, by in LAYERS["optional"].items()}
 """Libraries from the extras, and the modules that may import them."""
 
 
@@ -273,7 +78,7 @@ def target(found: Import) -> str | None:
 def check_layers(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Imports of a module of the package that its row of the tables does not allow."""
     if module not in ALLOWED:
-        yield 1, f"{module!r} has no row in ALLOWED of tools/check_imports.py; add one"
+        yield 1, f"{module!r} has no row in tools/layers.toml; add one"
         return
     for found in imports(tree):
         inner = target(found)

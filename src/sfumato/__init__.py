@@ -11,6 +11,7 @@ from sfumato.medoids import KMedoids
 from sfumato.presets import REFCMFS, RSFKM, CappedREFCMFS, FuzzyCMeans, SimREFCMFS
 from sfumato.problem import L21, Capped, Hard, Power, Simplex, Squared
 from sfumato.solve.solution import IterationRecord, Outcome
+from sfumato.streams import stream
 
 __version__ = version("sfumato")
 
@@ -32,4 +33,5 @@ __all__ = [
     "SimREFCMFS",
     "Simplex",
     "Squared",
+    "stream",
 ]

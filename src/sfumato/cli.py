@@ -133,12 +133,14 @@ def _cluster_command() -> click.Command:
     return click.Command(
         "cluster",
         callback=_cluster,
-        help="Cluster the rows of FILE (.csv, .parquet, .npy or .npz) by REFCMFS, or by "
-        "CappedREFCMFS, which outliers do not move.",
+        help="Cluster the rows of FILE (.csv, .parquet, .npy, .npz, or a folder of Parquet files) "
+        "by REFCMFS, or by CappedREFCMFS, which outliers do not move. A file too large for "
+        "--memory is streamed: read chunk by chunk, in every pass anew.",
         params=[
             click.Argument(["file"], type=click.Path(path_type=Path)),
             *_method_options(),
             *_input_options(),
+            *_effort_options(),
             *_output_options(),
         ],
     )
@@ -208,6 +210,33 @@ def _input_options() -> list[click.Parameter]:
     ]
 
 
+def _effort_options() -> list[click.Parameter]:
+    import click
+
+    from sfumato.memory import parse_size
+
+    def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else parse_size(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return [
+        click.Option(
+            ["--memory"],
+            metavar="SIZE",
+            callback=convert,
+            help="Memory that may be used, e.g. 2GB; a file that needs more is streamed.  "
+            "[default: half of what is free]",
+        ),
+        click.Option(
+            ["--checkpoint"],
+            type=click.Path(path_type=Path),
+            help="File that keeps the state of the fit: after a crash, the same command goes on.",
+        ),
+    ]
+
+
 def _output_options() -> list[click.Parameter]:
     import click
 
@@ -256,9 +285,10 @@ def _cluster(file: Path, **given: Any) -> None:
         tol=given["tol"],
         random_state=given["seed"],
         n_threads=given["threads"],
+        checkpoint=None if given["checkpoint"] is None else str(given["checkpoint"]),
     )
-    output = given["output"] or Path(f"{file.stem}-clusters")
-    cluster_file(source, model, output, given["file_format"], given["force"])
+    output = given["output"] or Path(f"{file.absolute().stem}-clusters")
+    cluster_file(source, model, output, given["file_format"], given["force"], given["memory"])
 
 
 def _reproduce_command() -> click.Command:

@@ -6,6 +6,7 @@ block as they go.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,36 @@ class Data:
         return Data(self.rows[index], weights, self.dtype, self.origin)
 
 
+def csr_or_dense(rows: Any) -> Any:
+    """Rows as a canonical CSR array or an ndarray, of a dtype that engines read directly."""
+    if sp.issparse(rows):
+        rows = sp.csr_array(rows)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+    else:
+        rows = np.asarray(rows)
+    return plain_rows(rows) if rows.dtype.kind in "biuf" else rows
+
+
+def plain_rows(rows: Any) -> Any:
+    """Rows of a dtype that engines read directly; others are converted to float64."""
+    dtype = rows.dtype.newbyteorder("=")
+    if dtype.kind == "f" and dtype not in (np.float32, np.float64):
+        dtype = np.dtype(np.float64)
+    return rows.astype(dtype, copy=not (sp.issparse(rows) or _evenly_spaced(rows)))
+
+
+def _evenly_spaced(rows: NDArray[Any]) -> bool:
+    """Whether every number lies whole items from the first, as fields of records may not."""
+    return rows.flags.aligned and not any(step % rows.itemsize for step in rows.strides)
+
+
+def computing_dtype(rows: Any) -> np.dtype[np.floating]:
+    """float32 for float32 rows, otherwise float64."""
+    return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+
+
 def rows_per_block(n_features: int) -> int:
     """Rows that make about ``BLOCK_BYTES`` as doubles."""
     return max(1, BLOCK_BYTES // (8 * max(1, n_features)))
@@ -104,6 +135,37 @@ def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
     step = rows_per_block(n_features)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def distinct_rows(data: Data, most: int) -> set[bytes]:
+    """Different rows of positive weight, as bytes; no more are looked for once there are enough."""
+    seen: set[bytes] = set()
+    positive = data.weights_or_ones() > 0
+    # Usually the first few rows settle it, so blocks start small.
+    start, step = 0, min(2 * most, rows_per_block(data.n_features))
+    while start < data.n_rows and len(seen) < most:
+        block = slice(start, start + step)
+        seen |= _distinct(data.rows[block][positive[block]])
+        start, step = start + step, min(2 * step, rows_per_block(data.n_features))
+    return seen
+
+
+def _distinct(rows: Any) -> set[bytes]:
+    dense = rows.toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
+    dense = dense + dense.dtype.type(0)  # -0.0 and 0.0 become the same bytes.
+    # Long rows are compared faster by their hashes than by sorting them.
+    return {row.tobytes() for row in (np.unique(dense, axis=0) if dense.shape[1] < 64 else dense)}
+
+
+def checksum(rows: Any, weights: Any = None) -> int:
+    """Number that tells rows, with their weights, from others."""
+    arrays = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
+    found = 0
+    for array in arrays if weights is None else [*arrays, weights]:
+        for begin in range(0, len(array), 1 << 16):  # Strided arrays are copied in small parts.
+            part = np.ascontiguousarray(array[begin : begin + (1 << 16)])
+            found = zlib.crc32(part.view(np.uint8).reshape(-1).data, found)
+    return found
 
 
 def draw(

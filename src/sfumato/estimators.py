@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -22,30 +22,24 @@ from sklearn.base import (
 )
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils import ClassifierTags
 
 from sfumato import registry, validation
-from sfumato.callbacks import FitTask, IterationTasks
-from sfumato.data import Data
 from sfumato.engines.base import Engine
-from sfumato.engines.threads import effective_threads
-from sfumato.prediction import OUTLIER, Prediction
+from sfumato.engines.outputs import OUTLIER
+from sfumato.fitting import Fit
+from sfumato.online import PartialFit
 from sfumato.problem import Capped, Loss, Membership, Power, Problem, Simplex
 from sfumato.problem.checks import is_auto
 from sfumato.solve.initializers import CalledCenters, GivenCenters, Initializer
-from sfumato.solve.racing import Plan, run_starts
-from sfumato.solve.reaches import cluster_reaches
+from sfumato.solve.reaches import cluster_reaches, sample_rows
 from sfumato.solve.solution import Outcome, Solution
-from sfumato.solve.solver import Descent
-from sfumato.solve.span import stay, turn
-from sfumato.solve.stopping import Stopping
-from sfumato.solve.tuning import tune
 
 Floats = NDArray[np.floating]
 
 
 class BaseFuzzyClustering(
-    Prediction,
+    PartialFit,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
@@ -66,6 +60,7 @@ class BaseFuzzyClustering(
         n_threads: int | None,
         engine: str,
         acceleration: str | None,
+        checkpoint: str | PathLike[str] | None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -76,6 +71,7 @@ class BaseFuzzyClustering(
         self.n_threads = n_threads
         self.engine = engine
         self.acceleration = acceleration
+        self.checkpoint = checkpoint
 
     @abstractmethod
     def _parts(self) -> tuple[str | Loss, str | Membership]:
@@ -111,38 +107,29 @@ class BaseFuzzyClustering(
 
     def _forget(self) -> dict[str, Any]:
         """Remove what a fit left, and return it; another fit may leave fewer attributes."""
-        private = ("_origin", "_n_features_out")
+        private = ("_memory", "_n_features_out", "_origin")
         fitted = [name for name in self.__dict__ if name.endswith("_") or name in private]
         return {name: self.__dict__.pop(name) for name in fitted}
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, first_batch: bool = False) -> None:
         validation.check_counts(self)
         loss, membership = self._parts()
         problem = Problem(
             registry.resolve_loss(loss), registry.resolve_membership(membership, self.n_clusters)
         )
-        engine_class = registry.resolve_name("engine", self.engine, registry.ENGINES)
-        data = validation.check_fit_data(self, X, sample_weight)
-        validation.check_enough_rows(data, self.n_clusters)
-        rng = check_random_state(self.random_state)
-        n_threads = effective_threads(self.n_threads)
-        initializer = self._initializer(X, data, problem)
-        turned = turn(data, self.n_clusters) if isinstance(self.init, str) else stay(data)
-        engine = engine_class(turned.data, problem, n_threads)
-        problem, dimension = tune(engine, self.n_clusters, initializer, rng, data.n_features)
-        engine = engine.with_problem(problem)
-        final = engine if turned.data is data else engine_class(data, problem, n_threads)
-
-        def attributes(centers: Floats) -> dict[str, Any]:
-            return self._attributes(turned.back(centers), final)
-
+        registry.resolve_name("engine", self.engine, registry.ENGINES)
+        resumable = self.checkpoint is not None
+        data = validation.fit_input(self, X, sample_weight, checksum=resumable)
+        check = validation.check_first_batch if first_batch else validation.check_enough
+        check(data, self.n_clusters)
+        fit = Fit(self, data, problem, self._initializer(X, data, problem))
         given = {"X": X, "y": y}
         if sample_weight is not None:
             given["metadata"] = {"sample_weight": sample_weight}
-        best = self._best_of_restarts(engine, initializer, rng, given, attributes)
-        self._remember(replace(best, centers=turned.back(best.centers)), final, dimension)
+        best = fit.best(given, lambda centers: self._attributes(centers, fit.engine))
+        self._remember(best, fit.engine, fit.dimension)
 
-    def _initializer(self, X: Any, data: Data, problem: Problem) -> Initializer:
+    def _initializer(self, X: Any, data: Any, problem: Problem) -> Initializer:
         """Object that proposes initial centers."""
         if isinstance(self.init, str):
             return registry.resolve_initializer(self.init, problem)
@@ -154,48 +141,18 @@ class BaseFuzzyClustering(
             )
         return GivenCenters(validation.check_centers(self.init, self.n_clusters, data, "init"))
 
-    def _best_of_restarts(
-        self,
-        engine: Engine,
-        initializer: Initializer,
-        rng: np.random.RandomState,
-        given: dict[str, Any],
-        attributes: Callable[[Floats], dict[str, Any]],
-    ) -> Solution:
-        """Lowest objective of all starts, with callbacks told of every iteration."""
-        plan = Plan.of(self.n_init, initializer.random, initializer.careful)
-        context = self._init_callback_context(max_subtasks=plan.starts)
-        fit = FitTask(self, context, given, attributes)
-        stopping = Stopping(self.max_iter, self.tol)
-        tasks: dict[Descent, FitTask] = {}
-
-        def starts() -> Iterator[Descent]:
-            for number in range(plan.starts):
-                task = fit.subtask(f"start {number}", max_subtasks=self.max_iter)
-                start = initializer.centers(engine, self.n_clusters, rng)
-                acceleration = registry.resolve_acceleration(self.acceleration, engine.problem)
-                descent = Descent(engine, start, stopping, IterationTasks(task), acceleration)
-                tasks[descent] = task
-                yield descent
-
-        best = run_starts(
-            starts(), plan.rungs, lambda start, best: tasks.pop(start).end(best.centers)
-        )
-        for task in tasks.values():  # Of starts that a callback left where they stood.
-            task.end(best.centers)
-        best.stop()
-        fit.end(best.centers)
-        return best.solution()
-
-    def _attributes(self, centers: Floats, engine: Engine) -> dict[str, Any]:
-        """Attributes that predict, transform and score need."""
+    def _attributes(
+        self, centers: Floats, engine: Engine, sample: Engine | None = None
+    ) -> dict[str, Any]:
+        """Attributes that predict, transform and score need; of a sample, if there is one."""
+        limit = self._limit(engine.problem)
         return {
-            "cluster_centers_": centers.astype(engine.data.dtype),
+            "cluster_centers_": centers.astype(engine.dtype),
             "loss_": engine.problem.loss,
             "membership_": engine.problem.membership,
-            "cluster_reaches_": cluster_reaches(engine, centers, self._limit(engine.problem)),
-            "n_features_in_": engine.data.n_features,
-            "_origin": engine.data.origin,
+            "cluster_reaches_": cluster_reaches(sample or engine, centers, limit),
+            "n_features_in_": engine.n_features,
+            "_origin": engine.origin,
             "_n_features_out": len(centers),
         }
 
@@ -207,10 +164,12 @@ class BaseFuzzyClustering(
 
     def _remember(self, solution: Solution, engine: Engine, dimension: int | None) -> None:
         """Keep what the fit found."""
-        self.__dict__.update(self._attributes(solution.centers, engine))
+        sample = engine.some_rows(sample_rows(len(solution.centers)))
+        self.__dict__.update(self._attributes(solution.centers, engine, sample))
+        self._memorize(engine, sample)
         assignment = engine.assign(self._centers())
         self.labels_ = assignment.labels
-        self.memberships_: Any = assignment.memberships
+        self.memberships_ = assignment.memberships
         self.objective_ = assignment.objective
         self.outlier_scores_ = self._scores(engine)
         self.outliers_ = self.outlier_scores_ > OUTLIER
@@ -300,6 +259,10 @@ class FuzzyClustering(BaseFuzzyClustering):
         How passes are saved: quasi-Newton steps, each kept only if it lowers the objective, or None
         for the plain iteration. "auto" takes "lbfgs" where memberships are soft, and the plain
         iteration for hard ones and for ``Simplex(n_active)``.
+    checkpoint : path or None, default=None
+        File in which the state of the fit is kept, so that the same call goes on where a fit was
+        killed, and ends with the same bits. It is written after passes, once a second at most. That
+        of other data or parameters is refused.
 
     Attributes
     ----------
@@ -368,6 +331,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         n_threads: int | None = None,
         engine: str = "auto",
         acceleration: str | None = "auto",
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -379,6 +343,7 @@ class FuzzyClustering(BaseFuzzyClustering):
             n_threads=n_threads,
             engine=engine,
             acceleration=acceleration,
+            checkpoint=checkpoint,
         )
         self.loss = loss
         self.membership = membership

@@ -55,6 +55,21 @@ class Folder:
         writers : mapping of str to callable
             For each name, in this order, a function that writes to the path it is given.
         """
+
+        def fill(stage: Path) -> None:
+            for name, write in writers.items():
+                write(stage / name)
+
+        self.fill(fill)
+
+    def fill(self, function: Callable[[Path], object]) -> None:
+        """Let a function write all files into a folder beside, then put them in place.
+
+        Parameters
+        ----------
+        function : callable
+            Takes the path of an empty folder, and leaves files of some of the names there.
+        """
         self.check()
         made = [p for p in (self.path, *self.path.parents) if not p.exists()]
         placed: list[Path] = []
@@ -62,11 +77,12 @@ class Folder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             stage = Path(tempfile.mkdtemp(prefix=".sfumato-", dir=self.path))
-            for name, write in writers.items():
-                write(stage / name)
+            function(stage)
+            written = [name for name in self.names if (stage / name).exists()]
+            for name in written:
                 _sync(stage / name)
             self.check()  # Again: a file may have come while these were made.
-            for name in writers:
+            for name in written:
                 target = self.path / name
                 if not target.exists():
                     placed.append(target)

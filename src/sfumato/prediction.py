@@ -5,20 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import registry, validation
 from sfumato.engines.base import Engine
-from sfumato.engines.threads import effective_threads
+from sfumato.engines.outputs import DenseMemberships, Distances, Labels, Memberships, Scores
 from sfumato.problem import Loss, Membership, Problem
-from sfumato.solve.reaches import outlier_scores
 
 Floats = NDArray[np.floating]
-
-OUTLIER = 1.0
-"""Outlier score above which a row belongs to no cluster: beyond the reach of all."""
 
 
 class Prediction:
@@ -36,19 +31,17 @@ class Prediction:
         centers: Floats = self.cluster_centers_.astype(np.float64)
         return centers
 
-    def _engine_for(self, X: Any, sample_weight: Any = None) -> Engine:
-        """Engine for new data, with the parts of the fit."""
+    def _engine_for(self, X: Any, sample_weight: Any = None, look: bool = False) -> Engine:
+        """Engine for new data, with the parts of the fit; data in pieces is looked at if wanted."""
         check_is_fitted(self)
-        data = validation.check_new_data(self, X, sample_weight, self._origin)
+        data = validation.new_input(self, X, sample_weight, self._origin, look)
         problem = Problem(self.loss_, self.membership_)
-        engine_class = registry.resolve_name("engine", self.engine, registry.ENGINES)
-        engine: Engine = engine_class(data, problem, effective_threads(self.n_threads))
-        return engine
+        return registry.make_engine(self.engine, data, problem, self.n_threads)
 
-    def _scores(self, engine: Engine) -> Floats:
-        return outlier_scores(engine, self._centers(), self.cluster_reaches_)
+    def _scores(self, engine: Engine) -> Any:
+        return engine.map(Scores(self._centers(), self.cluster_reaches_))
 
-    def predict(self, X: Any, *, mark_outliers: bool = False) -> NDArray[np.int32]:
+    def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
         """Nearest center of each row; the lowest index wins a tie.
 
         Parameters
@@ -62,12 +55,10 @@ class Prediction:
         labels : ndarray of shape (n_samples,)
         """
         engine = self._engine_for(X)
-        labels = engine.assign(self._centers(), memberships=False).labels
-        if mark_outliers:
-            labels[self._scores(engine) > OUTLIER] = -1
-        return labels
+        units = self.cluster_reaches_ if mark_outliers else None
+        return engine.map(Labels(self._centers(), units))
 
-    def score_outliers(self, X: Any) -> Floats:
+    def score_outliers(self, X: Any) -> Any:
         """How far out each row is: 1 is the edge of a cluster, and more is beyond.
 
         The distance to a center over the reach of that cluster, so that clusters of different
@@ -83,7 +74,7 @@ class Prediction:
         """
         return self._scores(self._engine_for(X))
 
-    def predict_membership(self, X: Any) -> sp.csr_array:
+    def predict_membership(self, X: Any) -> Any:
         """Memberships of each row, sparse.
 
         Parameters
@@ -95,11 +86,9 @@ class Prediction:
         memberships : csr_array of shape (n_samples, n_clusters)
             ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
         """
-        memberships = self._engine_for(X).assign(self._centers()).memberships
-        assert memberships is not None
-        return memberships
+        return self._engine_for(X).map(Memberships(self._centers()))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Any:
         """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
 
         Parameters
@@ -111,10 +100,9 @@ class Prediction:
         memberships : ndarray of shape (n_samples, n_clusters)
             Rows sum to one.
         """
-        dense: Floats = self.predict_membership(X).toarray()
-        return dense
+        return self._engine_for(X).map(DenseMemberships(self._centers()))
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Any) -> Any:
         """Distances to the centers.
 
         Parameters
@@ -125,7 +113,7 @@ class Prediction:
         -------
         distances : ndarray of shape (n_samples, n_clusters)
         """
-        return self._engine_for(X).distances(self._centers())
+        return self._engine_for(X).map(Distances(self._centers()))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the objective, so that larger is better.
@@ -141,5 +129,5 @@ class Prediction:
         -------
         score : float
         """
-        engine = self._engine_for(X, sample_weight)
+        engine = self._engine_for(X, sample_weight, look=True)
         return -engine.assign(self._centers(), memberships=False).objective

@@ -7,9 +7,12 @@ from typing import Any
 
 from sklearn.base import clone
 
-from sfumato.engines.base import Engine
+from sfumato.data import Data
+from sfumato.engines.base import Engine, ResidentEngine
+from sfumato.engines.chunked import ChunkedData, ChunkedEngine
 from sfumato.engines.native import NativeEngine
 from sfumato.engines.reference import ReferenceEngine
+from sfumato.engines.threads import effective_threads
 from sfumato.problem import L21, Capped, Hard, Loss, Membership, Power, Problem, Simplex, Squared
 from sfumato.solve.acceleration import LBFGS, Acceleration, PlainSteps, suits
 from sfumato.solve.initializers import Initializer, KMeansPlusPlus, RandomRows
@@ -22,12 +25,22 @@ INITIALIZERS: dict[str, type[Initializer]] = {
     "random": RandomRows,
     "robust": RobustSeeds,
 }
-ENGINES: dict[str, type[Engine]] = {
+ENGINES: dict[str, type[ResidentEngine]] = {
     "auto": NativeEngine,
     "native": NativeEngine,
     "reference": ReferenceEngine,
 }
 ACCELERATIONS: dict[str, type[Acceleration]] = {"lbfgs": LBFGS}
+
+
+def make_engine(
+    name: str, data: Data | ChunkedData, problem: Problem, n_threads: int | None
+) -> Engine:
+    """Engine of that name on the data; on data in pieces, it passes over each of them."""
+    inner: type[ResidentEngine] = resolve_name("engine", name, ENGINES)
+    if isinstance(data, ChunkedData):
+        return ChunkedEngine(data, problem, data.runner.threads(n_threads), inner)
+    return inner(data, problem, effective_threads(n_threads))
 
 
 def resolve_loss(part: str | Loss) -> Loss:

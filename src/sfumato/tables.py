@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
 """Columns of our own in the results; an identifier of that name is written as ``id``."""
+
+NOTHING_LEFT = (
+    "{} has no numeric column left to cluster by; check --columns, --exclude and --separator."
+)
 
 UNNAMED = "Unnamed: 0"
 """What pandas calls a first column without a name."""
@@ -90,14 +95,33 @@ class Source:
 
     def read(self) -> Table:
         """Features and row identifiers; an .npy file is mapped into memory, not loaded."""
-        readers = {".csv": _csv, ".parquet": _parquet, ".npy": _npy, ".npz": _npz}
+        readers: dict[str, Callable[[Source], Any]] = {
+            ".csv": _csv,
+            ".parquet": _parquet,
+            ".npy": _npy,
+            ".npz": _npz,
+        }
         reader = readers.get(self.path.suffix.lower())
         if reader is None:
             raise UserError(
                 f"{self.path} is of no known format; give a file that ends in {', '.join(readers)}."
             )
-        try:
+        with self._reading():
             content = reader(self)
+        if isinstance(content, np.ndarray) or sp.issparse(content):
+            return _from_array(self, content)
+        return _from_frame(self, content)
+
+    def head(self, n_rows: int) -> pd.DataFrame:
+        """The first rows of a .csv file, as they are when all of it is read."""
+        with self._reading():
+            return _csv(self, n_rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Whatever goes wrong with the file, as a UserError."""
+        try:
+            yield
         except FileNotFoundError as error:
             raise UserError(f"{self.path} does not exist; check the path.") from error
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, Warning) as error:
@@ -105,9 +129,6 @@ class Source:
             raise UserError(
                 f"{self.path} cannot be read as {kind} ({one_line(error)}); check the file."
             ) from error
-        if isinstance(content, np.ndarray) or sp.issparse(content):
-            return _from_array(self, content)
-        return _from_frame(self, content)
 
     def features(self, available: Sequence[str]) -> list[str]:
         """Names of the columns that were chosen as features, text or not."""
@@ -119,7 +140,34 @@ class Source:
                 raise UserError(f"{self.path} has no column {name!r}; {hint}")
         dropped = {*self.exclude, self.id_column}
         chosen = dict.fromkeys(self.columns or available)
-        return [name for name in chosen if name not in dropped]
+        names = [name for name in chosen if name not in dropped]
+        if not names:
+            raise UserError(NOTHING_LEFT.format(self.path))
+        return names
+
+    def numeric(self, frame: pd.DataFrame) -> tuple[list[str], list[str]]:
+        """Names of the features of a frame, and of columns left out since they hold no numbers."""
+        from pandas.api.types import is_numeric_dtype
+
+        names = self.features(list(frame.columns))
+        text = [name for name in names if not is_numeric_dtype(frame[name].dtype)]
+        if text and (self.columns or not self.ignore_text):
+            leave_out = (
+                "leave them out of --columns"
+                if self.columns
+                else "leave them out with --non-numeric ignore, or one by one with --exclude NAME"
+            )
+            shown = ", ".join(map(repr, text))
+            raise UserError(f"{self.path} has columns that hold no numbers: {shown}; {leave_out}.")
+        if len(text) == len(names):
+            raise UserError(NOTHING_LEFT.format(self.path))
+        return [name for name in names if name not in text], text
+
+    @property
+    def row_name(self) -> str:
+        """Header of what identifies the rows."""
+        name = self.id_column or "row"
+        return "id" if name in RESERVED else name
 
 
 def one_line(error: BaseException | str) -> str:
@@ -132,13 +180,14 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
     return f"its columns are {shown}" + (", ..." if len(names) > limit else ".")
 
 
-def _csv(source: Source) -> pd.DataFrame:
+def _csv(source: Source, n_rows: int | None = None) -> pd.DataFrame:
+    """All rows, or the first ones."""
     import pandas as pd
 
     layout: Any = {"sep": source.separator, "index_col": False, "low_memory": False}
     first = pd.read_csv(source.path, header=None, nrows=1, dtype=str, na_filter=False, **layout)
     _check_first_line(source, list(first.iloc[0]))
-    layout["header"] = 0 if source.header else None
+    layout |= {"header": 0 if source.header else None, "nrows": n_rows}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(source.path, **layout)
@@ -219,7 +268,6 @@ def _from_array(source: Source, values: Any) -> Table:
         )
     available = _numbered(values.shape[1])
     names = source.features(available)
-    _require_some(source, names)
     ids: Any = range(values.shape[0])
     if source.id_column:
         column = values[:, [available.index(source.id_column)]]
@@ -227,39 +275,17 @@ def _from_array(source: Source, values: Any) -> Table:
     if names != available:
         place = {name: column for column, name in enumerate(available)}
         values = values[:, [place[name] for name in names]]
-    return Table(values, tuple(names), source.id_column or "row", ids)
+    return Table(values, tuple(names), source.row_name, ids)
 
 
 def _from_frame(source: Source, frame: pd.DataFrame) -> Table:
-    from pandas.api.types import is_numeric_dtype
-
-    names = source.features(list(frame.columns))
-    text = [name for name in names if not is_numeric_dtype(frame[name].dtype)]
-    if text and (source.columns or not source.ignore_text):
-        leave_out = (
-            "leave them out of --columns"
-            if source.columns
-            else "leave them out with --non-numeric ignore, or one by one with --exclude NAME"
-        )
-        shown = ", ".join(map(repr, text))
-        raise UserError(f"{source.path} has columns that hold no numbers: {shown}; {leave_out}.")
-    names = [name for name in names if name not in text]
-    _require_some(source, names)
+    names, text = source.numeric(frame)
     chosen = frame[names]
     single = all(dtype == np.float32 for dtype in chosen.dtypes)
     values = chosen.to_numpy(np.float32 if single else np.float64, na_value=np.nan)
     _require_finite(source, values, names)
     ids: Any = frame[source.id_column].array if source.id_column else range(len(frame))
-    row_name = source.id_column or "row"
-    return Table(values, tuple(names), "id" if row_name in RESERVED else row_name, ids, tuple(text))
-
-
-def _require_some(source: Source, names: Sequence[str]) -> None:
-    if not names:
-        raise UserError(
-            f"{source.path} has no numeric column left to cluster by; check --columns, --exclude "
-            "and --separator."
-        )
+    return Table(values, tuple(names), source.row_name, ids, tuple(text))
 
 
 def _require_finite(source: Source, values: NDArray[Any], names: Sequence[str]) -> None:

@@ -1,12 +1,16 @@
-"""The protocol of an engine, and what an assignment holds."""
+"""The protocol of an engine: what a fit asks of whoever passes over the data.
+
+There are two kinds. A resident engine has all rows at hand; a chunked one (``chunked.py``) sees
+them a piece at a time, here or elsewhere, and adds up what it learns of each.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.data import Data, draw, ranking
@@ -15,10 +19,13 @@ from sfumato.solve.statistics import Statistics
 
 Floats = NDArray[np.floating]
 
+CANDIDATES = 32
+"""Rows that are tried where many need a center equally."""
+
 
 @dataclass(frozen=True)
 class Assignment:
-    """Where each row belongs.
+    """Where each row belongs. From a chunked engine, arrays are lazy and chunked as the rows are.
 
     Attributes
     ----------
@@ -32,10 +39,35 @@ class Assignment:
     objective : float
     """
 
-    labels: NDArray[np.int32]
-    distances: Floats | None
-    memberships: sp.csr_array | None
+    labels: Any
+    distances: Any
+    memberships: Any
     objective: float
+
+
+@dataclass(frozen=True)
+class Output(ABC):
+    """A function of rows, at some centers."""
+
+    centers: Floats
+
+    name = "value"
+    """Header of a column of it."""
+    sparse = False
+    """Whether it comes as CSR."""
+
+    @abstractmethod
+    def __call__(self, engine: ResidentEngine) -> Any:
+        """Values for the rows of an engine."""
+
+    def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
+        """Type of the values for data of the given precision."""
+        return precision
+
+    @property
+    def n_columns(self) -> int | None:
+        """Values per row; None if the result has one dimension."""
+        return None
 
 
 class Engine(ABC):
@@ -43,6 +75,80 @@ class Engine(ABC):
 
     All centers that go in or come out are float64 in the coordinates of the user's data. For given
     data and centers, results do not depend on the number of threads.
+    """
+
+    data: Any
+    problem: Problem
+    n_threads: int
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[np.floating]:
+        """Precision of the computation and of its results."""
+
+    @property
+    @abstractmethod
+    def origin(self) -> Floats:
+        """Point from which coordinates are measured inside a pass."""
+
+    @abstractmethod
+    def sweep(self, centers: Floats) -> Statistics:
+        """One pass: statistics at the given centers."""
+
+    @abstractmethod
+    def assign(
+        self, centers: Floats, *, distances: bool = False, memberships: bool = True
+    ) -> Assignment:
+        """Labels of all rows, with distances and memberships as wanted."""
+
+    @abstractmethod
+    def map(self, output: Output) -> Any:
+        """What the output says of every row."""
+
+    @abstractmethod
+    def worst_served(self, centers: Floats, count: int) -> Floats:
+        """Rows that most need a center beside the given ones, one after the other, at most so many.
+
+        Each is the row with the largest weighted loss to its nearest center, those chosen before
+        included. Where many rows have it, as behind the cap of a bounded loss, the one of some of
+        them that lowers the total most: an outlier lowers it by itself alone.
+        """
+
+    @abstractmethod
+    def sampled(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
+        """Return an engine on at most ``max_rows`` rows of positive weight.
+
+        Where there are more, each row is drawn as its weight says: a weight of 3 like 3 copies.
+        """
+
+    @abstractmethod
+    def stand_ins(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
+        """Return an engine on rows to choose seeds from: all, or some that stand for all."""
+
+    @abstractmethod
+    def some_rows(self, size: int) -> ResidentEngine:
+        """Rows of positive weight drawn at random, the same ones each time; all, if few."""
+
+    @abstractmethod
+    def with_problem(self, problem: Problem) -> Engine:
+        """Return the engine for another problem on the same data."""
+
+
+class ResidentEngine(Engine):
+    """Passes over rows at hand, in memory or mapped into it.
+
+    Seeding, tuning and looking at clusters need more than the passes of a fit: distances, costs per
+    row, rows by their number.
 
     Parameters
     ----------
@@ -62,15 +168,20 @@ class Engine(ABC):
         """Number of rows."""
         return self.data.n_rows
 
-    @abstractmethod
-    def sweep(self, centers: Floats) -> Statistics:
-        """One pass: statistics at the given centers."""
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.data.n_features
 
-    @abstractmethod
-    def assign(
-        self, centers: Floats, *, distances: bool = False, memberships: bool = True
-    ) -> Assignment:
-        """Labels of all rows, with distances and memberships as wanted."""
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Precision of the computation and of its results."""
+        return self.data.dtype
+
+    @property
+    def origin(self) -> Floats:
+        """Point from which coordinates are measured inside a pass."""
+        return self.data.origin
 
     @abstractmethod
     def distances(self, centers: Floats) -> Floats:
@@ -101,7 +212,36 @@ class Engine(ABC):
         """Chosen rows, dense float64."""
         return self.data.dense(index)
 
-    def with_problem(self, problem: Problem) -> Engine:
+    def map(self, output: Output) -> Any:
+        """What the output says of every row."""
+        return output(self)
+
+    def worst_served(self, centers: Floats, count: int) -> Floats:
+        """Rows that most need a center beside the given ones, at most so many."""
+        needs = np.full(self.n_rows, np.inf, dtype=self.dtype)
+        if len(centers):
+            self.lower(needs, centers)
+        weights = self.data.weights_or_ones()
+        chosen = np.empty((count, self.n_features))
+        for number in range(count):
+            needed = np.where(weights > 0, needs, 0) * weights
+            if not needed.any():
+                return chosen[:number]  # Every row lies on a center already.
+            chosen[number] = self._neediest(needs, needed)
+            self.lower(needs, chosen[[number]])
+        return chosen
+
+    def _neediest(self, needs: Floats, needed: Floats) -> Floats:
+        """The row that needs a center most; of many alike, the best of some."""
+        alike = np.flatnonzero(needed == needed.max())
+        if len(alike) == 1:
+            return self.take(alike)[0]
+        ordered = self.order()[np.isin(self.order(), alike)]
+        candidates = self.take(ordered[:: -(-len(ordered) // CANDIDATES)])
+        best: Floats = candidates[int(np.argmin(self.potentials(needs, candidates)))]
+        return best
+
+    def with_problem(self, problem: Problem) -> ResidentEngine:
         """Return the engine for another problem on the same data."""
         engine = type(self)(self.data, problem, self.n_threads)
         engine._order = self._order
@@ -119,19 +259,40 @@ class Engine(ABC):
             self._order.append(ranking(self.distances(mean)[:, 0]))
         return self._order[0]
 
-    def sampled(self, max_rows: int, rng: np.random.RandomState) -> Engine:
+    def sampled(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
         Where there are more, rows are drawn in proportion to their weights, with replacement, and
-        then count alike: a weight of 3 is drawn like 3 copies.
+        then count alike.
         """
         weights = self.data.weights_or_ones()
         positive = np.flatnonzero(weights > 0)
         if len(positive) == self.n_rows <= max_rows:
             return self
         if len(positive) <= max_rows:
-            sample = self.data.take(positive)
-        else:
-            drawn = np.sort(draw(weights, self.order(), max_rows, rng))
-            sample = replace(self.data.take(drawn), weights=None)
-        return type(self)(sample, self.problem, self.n_threads)
+            return self._on(self.data.take(positive))
+        drawn = np.sort(draw(weights, self.order(), max_rows, rng))
+        return self._on(replace(self.data.take(drawn), weights=None))
+
+    def stand_ins(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
+        """All rows: they are at hand."""
+        return self
+
+    def some_rows(self, size: int) -> ResidentEngine:
+        """Rows of positive weight drawn at random, the same ones each time; all, if few."""
+        weights = self.data.weights
+        positive = None if weights is None else np.flatnonzero(weights > 0)
+        count = self.n_rows if positive is None else len(positive)
+        if count <= size:
+            return self
+        drawn = fixed_draw(count, size)
+        return self._on(self.data.take(drawn if positive is None else positive[drawn]))
+
+    def _on(self, data: Data) -> ResidentEngine:
+        """Engine of the same kind on other data."""
+        return type(self)(data, self.problem, self.n_threads)
+
+
+def fixed_draw(count: int, size: int) -> NDArray[np.intp]:
+    """Some numbers below ``count``, about ``size`` of them, the same ones each time."""
+    return np.unique(np.random.RandomState(0).randint(count, size=size))

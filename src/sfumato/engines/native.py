@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sfumato.data import Data
-from sfumato.engines.base import Assignment, Engine
+from sfumato.engines.base import Assignment, ResidentEngine
 from sfumato.engines.core import core
 from sfumato.problem import Problem
 from sfumato.solve.statistics import Statistics
@@ -23,7 +23,7 @@ from sfumato.solve.statistics import Statistics
 Floats = NDArray[np.floating]
 
 
-class NativeEngine(Engine):
+class NativeEngine(ResidentEngine):
     """C++ and OpenMP, in memory or memory-mapped."""
 
     def __init__(

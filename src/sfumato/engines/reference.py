@@ -9,14 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.engines.base import Assignment, Engine
+from sfumato.engines.base import Assignment, ResidentEngine
 from sfumato.problem import RowTerms
 from sfumato.solve.statistics import Statistics
 
 Floats = NDArray[np.floating]
 
 
-class ReferenceEngine(Engine):
+class ReferenceEngine(ResidentEngine):
     """Plain NumPy, one block of rows at a time."""
 
     def sweep(self, centers: Floats) -> Statistics:

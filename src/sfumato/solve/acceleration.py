@@ -29,6 +29,12 @@ class Acceleration(Protocol):
     def forget(self, jumped: bool = False) -> None:
         """Start anew: the last proposal raised the objective, or a center has jumped elsewhere."""
 
+    def memory(self) -> dict[str, Floats]:
+        """What it has learned, as arrays; ``remember`` takes them back."""
+
+    def remember(self, memory: dict[str, Floats]) -> None:
+        """Go on with what another has learned."""
+
 
 class PlainSteps:
     """No acceleration."""
@@ -39,6 +45,13 @@ class PlainSteps:
 
     def forget(self, jumped: bool = False) -> None:
         """Nothing to forget."""
+
+    def memory(self) -> dict[str, Floats]:
+        """Nothing."""
+        return {}
+
+    def remember(self, memory: dict[str, Floats]) -> None:
+        """Nothing to remember."""
 
 
 class LBFGS:
@@ -54,11 +67,11 @@ class LBFGS:
        Computation 35, 1980.
     """
 
-    memory = 8
+    kept = 8
     """Pairs that are kept; more did not save passes on the paper's data sets."""
 
     def __init__(self) -> None:
-        self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=self.memory)
+        self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=self.kept)
         self._last: tuple[Floats, Floats] | None = None
 
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
@@ -81,6 +94,28 @@ class LBFGS:
         self._pairs.clear()
         if jumped:
             self._last = None
+
+    def memory(self) -> dict[str, Floats]:
+        """Pairs, and the point from which the next one starts."""
+        found: dict[str, Floats] = {}
+        if self._pairs:
+            shifts, changes, curvatures = zip(*self._pairs, strict=True)
+            found = {
+                "shifts": np.array(shifts),
+                "changes": np.array(changes),
+                "curvatures": np.array(curvatures),
+            }
+        if self._last is not None:
+            found |= {"last": self._last[0], "gradient": self._last[1]}
+        return found
+
+    def remember(self, memory: dict[str, Floats]) -> None:
+        """Go on with the pairs of another."""
+        self._pairs.clear()
+        names = ("shifts", "changes", "curvatures")
+        for shift, change, curvature in zip(*(memory.get(n, ()) for n in names), strict=True):
+            self._pairs.append((shift, change, float(curvature)))
+        self._last = (memory["last"], memory["gradient"]) if "last" in memory else None
 
     def _learn(self, centers: Floats, gradient: Floats) -> None:
         """Keep the latest pair, if the objective curves upwards along it."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data import draw
-from sfumato.engines.base import Engine
+from sfumato.engines.base import Engine, ResidentEngine
 
 Floats = NDArray[np.floating]
 
@@ -53,19 +53,20 @@ class KMeansPlusPlus:
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Seeds, in the order in which they were drawn."""
-        first = engine.take(draw(engine.data.weights_or_ones(), engine.order(), 1, rng))
-        return greedy_seeds(engine, first, n_clusters, 2 + int(np.log(n_clusters)), rng)
+        rows = engine.stand_ins(n_clusters, rng)
+        first = rows.take(draw(rows.data.weights_or_ones(), rows.order(), 1, rng))
+        return greedy_seeds(rows, first, n_clusters, 2 + int(np.log(n_clusters)), rng)
 
 
 def greedy_seeds(
-    engine: Engine, first: Floats, n_clusters: int, trials: int, rng: np.random.RandomState
+    engine: ResidentEngine, first: Floats, n_clusters: int, trials: int, rng: np.random.RandomState
 ) -> Floats:
     """The first seed, and others one by one: each the best of some rows drawn by what they cost."""
     weights = engine.data.weights_or_ones()
     order = engine.order()
-    seeds = np.empty((n_clusters, engine.data.n_features))
+    seeds = np.empty((n_clusters, engine.n_features))
     seeds[0] = first[0]
-    costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
+    costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
     engine.lower(costs, seeds[:1])
     # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
     kept = KEPT_LOSSES * trials * costs.nbytes <= engine.data.nbytes
@@ -89,21 +90,22 @@ class RandomRows:
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Distinct rows."""
+        rows = engine.stand_ins(n_clusters, rng)
         chosen: list[Floats] = []
-        weights = engine.data.weights_or_ones()
-        order = engine.order()
+        weights = rows.data.weights_or_ones()
+        order = rows.order()
         costs: Floats | None = None
         while len(chosen) < n_clusters:
             available = weights if costs is None else weights * (costs > 0)
             if not available.any():  # Rounding has made all other rows equal to chosen ones.
-                chosen.extend(engine.take(draw(weights, order, n_clusters - len(chosen), rng)))
+                chosen.extend(rows.take(draw(weights, order, n_clusters - len(chosen), rng)))
                 break
-            for row in engine.take(draw(available, order, n_clusters - len(chosen), rng)):
+            for row in rows.take(draw(available, order, n_clusters - len(chosen), rng)):
                 if not any(np.array_equal(row, other) for other in chosen):
                     chosen.append(row)
             if len(chosen) < n_clusters:  # A row came twice: draw the rest from the others.
-                costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
-                engine.lower(costs, np.array(chosen))
+                costs = np.full(rows.n_rows, np.inf, dtype=rows.dtype)
+                rows.lower(costs, np.array(chosen))
         return np.array(chosen)
 
 

@@ -47,43 +47,35 @@ def sample_rows(n_clusters: int) -> int:
 
 
 def cluster_reaches(engine: Engine, centers: Floats, limit: float = np.inf) -> Floats:
+    """Reach of each cluster, from some rows of the data; see ``reaches_of``."""
+    sample = engine.some_rows(sample_rows(len(centers)))
+    assignment = sample.assign(centers, distances=True, memberships=False)
+    assert assignment.distances is not None
+    weights = sample.data.weights_or_ones()
+    return reaches_of(assignment.distances, assignment.labels, weights, len(centers), limit)
+
+
+def reaches_of(
+    distances: Floats,
+    labels: NDArray[np.integer],
+    weights: Floats,
+    n_clusters: int,
+    limit: float = np.inf,
+) -> Floats:
     """Reach of each cluster, from rows nearer than the limit; NaN for those of very few rows.
 
     A small cluster says little about itself, and borrows from the median of all; one whose rows are
     all in one place takes that, and so do all if all have few rows.
     """
-    sample = _some_rows(engine, sample_rows(len(centers)))
-    assignment = sample.assign(centers, distances=True, memberships=False)
-    labels, distances = assignment.labels, assignment.distances
-    assert distances is not None
-    weights = sample.data.weights_or_ones()
-    found = trimmed_reaches(distances, labels, weights, len(centers), limit)(DEVIATIONS)
+    found = trimmed_reaches(distances, labels, weights, n_clusters, limit)(DEVIATIONS)
     known = found[found > 0]
     farthest = float(distances[weights > 0].max()) or 1.0
     some = bool(len(known)) or bool((found == 0).any())
     typical = float(np.median(known)) if len(known) else farthest * (TINY if some else 1)
     few = np.isnan(found) & some
     own = np.where(found > 0, found, typical)
-    borrowed = 1 / (1 + (np.bincount(labels, weights > 0, len(centers)) / SMALL) ** 2)
+    borrowed = 1 / (1 + (np.bincount(labels, weights > 0, n_clusters) / SMALL) ** 2)
     return np.where(few, np.nan, own * (typical / own) ** borrowed)
-
-
-def _some_rows(engine: Engine, size: int) -> Engine:
-    """Rows of positive weight drawn at random, the same ones each time; all, if they are few."""
-    weights = engine.data.weights
-    positive = None if weights is None else np.flatnonzero(weights > 0)
-    count = engine.n_rows if positive is None else len(positive)
-    if count <= size:
-        return engine
-    drawn = np.unique(np.random.RandomState(0).randint(count, size=size))
-    some = engine.data.take(drawn if positive is None else positive[drawn])
-    return type(engine)(some, engine.problem, engine.n_threads)
-
-
-def outlier_scores(engine: Engine, centers: Floats, reaches: Floats) -> Floats:
-    """Smallest distance of each row to a center, over the reach of that cluster."""
-    known = ~np.isnan(reaches)
-    return engine.relative(centers[known], reaches[known])
 
 
 def trimmed_reaches(

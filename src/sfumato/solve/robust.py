@@ -19,7 +19,7 @@ from scipy.sparse import csc_array
 from scipy.special import gammaincinv
 
 from sfumato.data import draw
-from sfumato.engines.base import Engine
+from sfumato.engines.base import Engine, ResidentEngine
 from sfumato.problem import Capped, Hard, Problem
 from sfumato.problem.checks import is_auto
 from sfumato.solve.initializers import greedy_seeds
@@ -85,7 +85,7 @@ class RobustSeeds:
     careful = True
 
     def __init__(self) -> None:
-        self._sample: Engine | None = None
+        self._sample: ResidentEngine | None = None
         self._cap: float | None = None
         self._best: Solution | None = None
         self._waiting: list[Solution] = []
@@ -114,13 +114,17 @@ class RobustSeeds:
                 self._waiting = [best_fit(sample, self._cap, n_clusters, rng, FIRST_FITS)]
         return self._cap
 
-    def _sampled(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Engine:
+    def _sampled(
+        self, engine: Engine, n_clusters: int, rng: np.random.RandomState
+    ) -> ResidentEngine:
         if self._sample is None:
             self._sample = engine.sampled(sample_rows(n_clusters), rng)
         return self._sample
 
 
-def automatic_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> Settled | None:
+def automatic_cap(
+    sample: ResidentEngine, n_clusters: int, rng: np.random.RandomState
+) -> Settled | None:
     """Distance beyond which no cluster reaches, and a fit at it; None if rows have no scale.
 
     The first scale is that of narrow clusters. If it leaves out as many rows as a small cluster
@@ -152,7 +156,11 @@ class Settled(NamedTuple):
 
 
 def settle(
-    sample: Engine, largest: float, n_clusters: int, rng: np.random.RandomState, fits: int = 1
+    sample: ResidentEngine,
+    largest: float,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    fits: int = 1,
 ) -> Settled:
     """Rounds of short fits and of looking at the distances, from the largest cap on."""
     cap = largest
@@ -207,23 +215,23 @@ class Clusters(NamedTuple):
         return float(np.average(np.fmin(inside, outside), weights=self.weights))
 
 
-def look(sample: Engine, centers: Floats, cap: float) -> Clusters:
+def look(sample: ResidentEngine, centers: Floats, cap: float) -> Clusters:
     """See how the rows lie around the centers."""
     assignment = _capped(sample, cap).assign(centers, distances=True, memberships=False)
     assert assignment.distances is not None
     distances, labels = assignment.distances.astype(np.float64), assignment.labels
     weights = sample.data.weights_or_ones()
     reach = trimmed_reaches(distances, labels, weights, len(centers), limit=cap, least=CORE)
-    return Clusters(distances, labels, weights, reach, sample.data.n_features)
+    return Clusters(distances, labels, weights, reach, sample.n_features)
 
 
-def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
+def first_cap(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomState) -> float:
     """Generous cap for narrow clusters, from how near the rows around a row are.
 
     Outliers have none near. Infinity where clusters have too few rows to tell.
     """
     weights = sample.data.weights_or_ones()
-    n_probes = int(np.clip(PROBE_NUMBERS // sample.data.n_features, LEAST_PROBES, PROBES))
+    n_probes = int(np.clip(PROBE_NUMBERS // sample.n_features, LEAST_PROBES, PROBES))
     probes = sample.take(draw(weights, sample.order(), n_probes, rng))
     distances = np.ascontiguousarray(sample.distances(probes).T, dtype=np.float64)
     cluster = float(weights.sum()) / n_clusters
@@ -232,7 +240,7 @@ def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> fl
     if core > cluster / 2 or not radii.any():
         return float(np.inf)
     growing = (radii <= np.median(radii)) & (inner > 0) & (inner < radii)
-    dimension = float(sample.data.n_features)
+    dimension = float(sample.n_features)
     if growing.any():
         found = float(np.median(np.log(2.0) / np.log(radii[growing] / inner[growing])))
         dimension = float(np.clip(found, 1.0, dimension))
@@ -243,18 +251,20 @@ def first_cap(sample: Engine, n_clusters: int, rng: np.random.RandomState) -> fl
 
 
 def best_fit(
-    sample: Engine, cap: float, n_clusters: int, rng: np.random.RandomState, fits: int
+    sample: ResidentEngine, cap: float, n_clusters: int, rng: np.random.RandomState, fits: int
 ) -> Solution:
     """Best of some capped fits."""
     found = (capped_fit(sample, cap, n_clusters, rng) for _ in range(fits))
     return min(found, key=lambda fit: fit.objective)
 
 
-def capped_fit(sample: Engine, cap: float, n_clusters: int, rng: np.random.RandomState) -> Solution:
+def capped_fit(
+    sample: ResidentEngine, cap: float, n_clusters: int, rng: np.random.RandomState
+) -> Solution:
     """Short hard fit at the cap from greedy seeds, which are rows and need a wider one at first."""
     wide = _capped(sample, BETWEEN_ROWS * cap)
     candidates = sample.take(draw(sample.data.weights_or_ones(), sample.order(), TRIALS, rng))
-    costs = np.full(sample.n_rows, np.inf, dtype=sample.data.dtype)
+    costs = np.full(sample.n_rows, np.inf, dtype=sample.dtype)
     first = candidates[[int(np.argmin(wide.potentials(costs, candidates)))]]
     centers = solve(wide, greedy_seeds(wide, first, n_clusters, TRIALS, rng), SHORT).centers
     if n_clusters > 1 and sample.n_rows * n_clusters <= LARGEST_TABLE:
@@ -262,7 +272,9 @@ def capped_fit(sample: Engine, cap: float, n_clusters: int, rng: np.random.Rando
     return solve(_capped(sample, cap), centers, SHORT)
 
 
-def swapped(wide: Engine, centers: Floats, cap: float, rng: np.random.RandomState) -> Floats:
+def swapped(
+    wide: ResidentEngine, centers: Floats, cap: float, rng: np.random.RandomState
+) -> Floats:
     """Centers of which some are exchanged for rows, as long as that lowers the total.
 
     Some rows are drawn, and each is tried in the place of each center (Lattanzi and Sohler, 2019).
@@ -294,7 +306,7 @@ def swapped(wide: Engine, centers: Floats, cap: float, rng: np.random.RandomStat
     return centers
 
 
-def _losses(engine: Engine, centers: Floats) -> Floats:
+def _losses(engine: ResidentEngine, centers: Floats) -> Floats:
     return engine.problem.loss.value(engine.distances(centers).astype(np.float64) ** 2)
 
 
@@ -315,5 +327,5 @@ def _radii(distances: Floats, weights: Floats, masses: tuple[float, ...]) -> Flo
     return np.where((radii == 0) & (elsewhere < np.inf), elsewhere, radii)
 
 
-def _capped(engine: Engine, cap: float) -> Engine:
+def _capped(engine: ResidentEngine, cap: float) -> ResidentEngine:
     return engine.with_problem(Problem(Capped(cap), Hard()))

@@ -6,6 +6,7 @@ Any new algorithm is a new step, never a new loop.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -66,6 +67,8 @@ class Descent:
         Those at which the objective was last evaluated.
     outcome : Outcome or None
         Why it ended; None while it has not.
+    keep : callable or None
+        Called with the descent after every iteration, to keep its state.
     """
 
     def __init__(
@@ -83,12 +86,41 @@ class Descent:
         self.centers: Floats = np.array(start, dtype=np.float64)
         self.history: list[IterationRecord] = []
         self.outcome: Outcome | None = None
+        self.keep: Callable[[Descent], None] | None = None
         self._step = Step(self.centers)
+        self._stored: DescentState | None = None
 
     def run(self, iterations: int | None = None) -> None:
         """Go on to the end, or until there were so many iterations in all."""
         while self.outcome is None and (iterations is None or len(self.history) < iterations):
+            if self._stored is not None:
+                self._replay(self._stored)
+                continue
             self._iterate()
+            if self.keep is not None:
+                self.keep(self)
+
+    def state(self) -> DescentState:
+        """All that the next iteration depends on, and the history."""
+        history = tuple(self.history)
+        memory = self.acceleration.memory()
+        return DescentState(self.centers, history, self.outcome, self._step, memory)
+
+    def restore(self, state: DescentState) -> None:
+        """Go through the stored iterations without passing over the data, and on from there."""
+        assert not self.history, "the descent has begun"
+        self._stored = state if state.history else None
+
+    def _replay(self, stored: DescentState) -> None:
+        record = stored.history[len(self.history)]
+        if self.observer is not None:
+            self.observer.begin()
+            self.observer.end(record, stored.centers)
+        self.history.append(record)
+        if len(self.history) == len(stored.history):
+            self.centers, self.outcome, self._step = stored.centers, stored.outcome, stored.step
+            self.acceleration.remember(stored.memory)
+            self._stored = None
 
     def stop(self) -> None:
         """End here, if it has not ended of itself."""
@@ -142,6 +174,17 @@ class Step(NamedTuple):
 
     centers: Floats
     otherwise: Floats | None = None
+
+
+class DescentState(NamedTuple):
+    """A descent between two iterations."""
+
+    centers: Floats
+    history: tuple[IterationRecord, ...]
+    outcome: Outcome | None
+    step: Step
+    memory: dict[str, Floats]
+    """Of the acceleration."""
 
 
 def _evaluate(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +36,11 @@ _ONE_AT_A_TIME = threading.Lock()
 class Turned(NamedTuple):
     """Data to solve on, and the way back for centers."""
 
-    data: Data
+    data: Any
     back: Callable[[Floats], Floats]
 
 
-def stay(data: Data) -> Turned:
+def stay(data: Any) -> Turned:
     """Data as it is: for given centers, which may lie outside of the span."""
     return Turned(data, lambda centers: centers)
 

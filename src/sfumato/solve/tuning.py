@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engines.base import Assignment, Engine
+from sfumato.engines.base import Assignment, Engine, ResidentEngine
 from sfumato.problem import Capped, Hard, Power, Problem, Simplex
 from sfumato.problem.checks import is_auto
 from sfumato.problem.memberships import row_gamma
@@ -93,7 +93,9 @@ def matched_fuzzifier(problem: Problem, dimension: int) -> float:
     return 1 + problem.loss.degree / dimension
 
 
-def intrinsic_dimension(engine: Engine, centers: Floats, n_features: int | None = None) -> int:
+def intrinsic_dimension(
+    engine: ResidentEngine, centers: Floats, n_features: int | None = None
+) -> int:
     """Median over clusters of ``mean(h)^2 / (2 var(h))``, rounded, at most the feature count."""
     hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
     assignment = hard.assign(centers, distances=True, memberships=False)
@@ -104,7 +106,7 @@ def intrinsic_dimension(engine: Engine, centers: Floats, n_features: int | None 
         for k in range(len(centers))
         if (estimate := _dimension_of(assignment, k, weights, limit)) is not None
     ]
-    largest = min(n_features or engine.data.n_features, LARGEST_DIMENSION)
+    largest = min(n_features or engine.n_features, LARGEST_DIMENSION)
     if not estimates:
         return largest
     return int(np.clip(np.rint(np.median(estimates)), 1, largest))
@@ -126,7 +128,7 @@ def _dimension_of(
     return float(mean**2 / (2 * variance))
 
 
-def typical_gamma(engine: Engine, centers: Floats) -> float:
+def typical_gamma(engine: ResidentEngine, centers: Floats) -> float:
     """Mean over rows of the gamma that would leave two memberships."""
     losses = engine.problem.loss.value(engine.distances(centers).astype(np.float64) ** 2)
     n_active = min(SHARED, len(centers))

@@ -1,0 +1,28 @@
+"""Which data comes in pieces, and who passes over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.engines.chunked import Runner
+from sfumato.engines.stream import StreamRunner
+from sfumato.streams.base import Stream
+
+
+def is_chunked(X: Any) -> bool:
+    """Whether data comes in pieces: a stream, or a dask collection."""
+    return isinstance(X, Stream) or is_dask(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is an array or a frame of dask's, told without importing it."""
+    return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
+
+
+def find_runner(X: Any, sample_weight: Any) -> Runner:
+    """Whoever passes over the data."""
+    if isinstance(X, Stream):
+        return StreamRunner(X, sample_weight)
+    from sfumato.engines.dask import DaskRunner
+
+    return DaskRunner(X, sample_weight)

@@ -1,0 +1,308 @@
+"""Data in pieces: every pass says what the native engine says of all rows at once.
+
+Sums over pieces are rounded in another order, the mean of the rows too, from which coordinates are
+measured; so results are compared closely. With the origin of a fit, predictions are the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sfumato import L21, REFCMFS, Capped, Hard, Power, Squared, registry
+from sfumato.engines.chunked import ChunkedEngine
+from sfumato.engines.outputs import DenseMemberships, Distances, Labels, Memberships, Scores
+from sfumato.engines.passes import Drawn
+from sfumato.problem import Loss, Membership, Problem
+from sfumato.streams import Streamed, stream
+from sfumato.validation import fit_input
+from tests.agreement.test_engines import rows_and_centers, some_weights
+from tests.catalogue import EVERY_MEMBERSHIP, N_CLUSTERS, blobs, csr, each, every_loss, row_weights
+from tests.contract.estimators import every_estimator
+
+SIZES = (1, 7, 60)
+"""Rows per piece: one, some, all."""
+TOLERANCE, SINGLE = 1e-10, 2e-5
+"""In float32, in which pulls are rounded, and added within blocks that pieces cut otherwise."""
+STORAGES: dict[str, Callable[[Any], Any]] = {
+    "float64": lambda rows: rows,
+    "float32": lambda rows: rows.astype(np.float32),
+    "csr": csr,
+}
+every_storage = pytest.mark.parametrize("storage", STORAGES)
+X = blobs(60)
+
+
+def in_pieces(
+    rows: Any, loss: Loss, membership: Membership, size: int, weights: Any = None, threads: int = 1
+) -> Any:
+    """Engine on a stream of the rows."""
+    data = fit_input(REFCMFS(N_CLUSTERS), stream(rows, chunk_rows=size), weights)
+    return registry.make_engine("native", data, Problem(loss, membership), threads)
+
+
+def at_hand(rows: Any, loss: Loss, membership: Membership, weights: Any = None) -> Any:
+    data = fit_input(REFCMFS(N_CLUSTERS), rows, weights)
+    return registry.make_engine("native", data, Problem(loss, membership), 1)
+
+
+@cache
+def clear_rows(storage: str) -> tuple[Any, Any]:
+    """Rows of which rounding does not decide where they belong, and centers."""
+    dtype = np.float32 if storage == "float32" else np.float64
+    rows, centers = rows_and_centers(60, 3, N_CLUSTERS, dtype, 0.5 if storage == "csr" else 1.0)
+    return STORAGES[storage](rows), centers
+
+
+def bits(statistics: Any) -> bytes:
+    sums = (statistics.pull, statistics.weight, statistics.hold, statistics.objective)
+    return b"".join(np.asarray(value).tobytes() for value in sums)
+
+
+@every_storage
+@every_loss
+def test_sweeps_agree(storage: str, loss: Loss) -> None:
+    rows, centers = clear_rows(storage)
+    weights, tolerance = some_weights(60), SINGLE if storage == "float32" else TOLERANCE
+    for membership in EVERY_MEMBERSHIP:
+        expected = at_hand(rows, loss, membership, weights).sweep(centers)
+        heaviest = expected.weight.max()
+        for size in SIZES:
+            engine = in_pieces(rows, loss, membership, size, weights)
+            assert isinstance(engine, ChunkedEngine)
+            found = engine.sweep(centers)
+            close = {"rtol": tolerance, "err_msg": f"{membership}, pieces of {size}"}
+            assert_allclose(found.weight, expected.weight, atol=tolerance * heaviest, **close)
+            assert_allclose(found.hold, expected.hold, **close)
+            assert_allclose(found.pull, expected.pull, atol=20 * tolerance * heaviest, **close)
+            assert_allclose(found.objective, expected.objective, **close)
+
+
+@every_storage
+@every_loss
+def test_passes_repeat_to_the_bit_whatever_the_threads(storage: str, loss: Loss) -> None:
+    rows, centers = clear_rows(storage)
+    for size in SIZES[1:]:
+        engines = [in_pieces(rows, loss, Power(3, 1.5), size, threads=n) for n in (1, 2, 3)]
+        assert len({bits(engine.sweep(centers)) for engine in engines for _ in range(2)}) == 1
+
+
+@every_storage
+@each("membership", [Hard(), Power(2, 1.5)])
+def test_rows_are_told_the_same(storage: str, membership: Membership) -> None:
+    rows, centers = clear_rows(storage)
+    reaches = np.array([1.0, 0.5, np.nan, 2.0, 1.5])
+    whole = at_hand(rows, L21(), membership)
+    outputs = (
+        *(Labels(centers), Labels(centers, reaches), Scores(centers, reaches)),
+        *(Distances(centers), Memberships(centers), DenseMemberships(centers)),
+    )
+    for size in SIZES:
+        engine = in_pieces(rows, L21(), membership, size)
+        for output in outputs:
+            lazy, expected = engine.map(output), whole.map(output)
+            assert isinstance(lazy, Streamed)
+            found = lazy.compute()
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
+            assert sp.issparse(found) == sp.issparse(expected)
+            if sp.issparse(found):
+                assert_array_equal(found.indices, expected.indices)
+                found, expected = found.toarray(), expected.toarray()
+            # The origin is a mean, which may be rounded otherwise.
+            assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_assignments_are_lazy_but_for_the_objective() -> None:
+    rows, centers = clear_rows("float64")
+    expected = at_hand(rows, L21(), Power(2, 1.5)).assign(centers)
+    found = in_pieces(rows, L21(), Power(2, 1.5), 7).assign(centers)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-12)
+    assert isinstance(found.labels, Streamed)
+    assert_array_equal(found.labels.compute(), expected.labels)
+    assert found.distances is None
+    assert in_pieces(rows, L21(), Hard(), 7).assign(centers, memberships=False).memberships is None
+
+
+@every_storage
+@pytest.mark.parametrize("size", SIZES)
+def test_the_worst_served_rows(storage: str, size: int) -> None:
+    rows, centers = clear_rows(storage)
+    weights = some_weights(60)
+    for loss in (Squared(), L21()):
+        expected = at_hand(rows, loss, Hard(), weights).worst_served(centers[:2], 4)
+        found = in_pieces(rows, loss, Hard(), size, weights).worst_served(centers[:2], 4)
+        assert_array_equal(found, expected)
+
+
+def test_the_worst_served_where_many_are_alike() -> None:
+    """Behind a cap all cost the same: the one is taken that serves most, not an outlier."""
+    rows = np.vstack(
+        [np.zeros((5, 2)), np.eye(2)[[0]] * 50, 20 + 0.1 * blobs(20, 2, 1), [[-90, 0]]]
+    )
+    for size in (1, 4, 40):
+        found = in_pieces(rows, Capped(2.0), Hard(), size).worst_served(np.zeros((1, 2)), 1)
+        assert (found > 10).all()
+
+
+def test_no_more_rows_than_need_a_center() -> None:
+    rows = np.array([[0.0], [1.0], [1.0], [0.0], [2.0], [0.5]])
+    engine = in_pieces(rows, L21(), Hard(), 2, [1, 1, 1, 1, 1, 0])
+    assert_array_equal(engine.worst_served(np.array([[0.0], [1.0]]), 3), [[2.0]])
+
+
+# Draws.
+
+
+def test_few_rows_are_all_taken() -> None:
+    for engine in (in_pieces(X, L21(), Hard(), 7), in_pieces(csr(X), L21(), Hard(), 7)):
+        for taken in (engine.sampled(60, np.random.RandomState(0)), engine.some_rows(60),
+                      engine.stand_ins(3, np.random.RandomState(0))):  # fmt: skip
+            assert_array_equal(taken.take(np.arange(60)), X)
+            assert taken.data.weights is None
+
+
+def test_rows_of_weight_zero_never_come() -> None:
+    weights = row_weights(60)
+    weights[::3] = 0
+    left_out = {tuple(row) for row in X[::3]}
+    engine = in_pieces(X, L21(), Hard(), 7, weights)
+    for seed in range(20):
+        rng = np.random.RandomState(seed)
+        for taken in (engine.sampled(20, rng), engine.some_rows(20), engine.stand_ins(3, rng)):
+            rows = taken.take(np.arange(taken.n_rows))
+            assert not left_out & {tuple(row) for row in rows}
+            assert (taken.data.weights_or_ones() > 0).all()
+    assert in_pieces(X, L21(), Hard(), 7, weights).some_rows(60).n_rows == 40
+
+
+def test_samples_stand_for_all_rows() -> None:
+    """Weighted totals over a sample have the right mean over many, and heavy rows stay."""
+    weights = row_weights(60)
+    weights[17] = 500.0  # More than all others together.
+    totals = []
+    for seed in range(150):
+        engine = in_pieces_again(weights)
+        engine._drawn[:] = [engine._draw(20, np.random.RandomState(seed))]
+        sample = engine.sampled(20, np.random.RandomState(0))
+        assert sample.n_rows == 20
+        rows, own = sample.take(np.arange(20)), sample.data.weights_or_ones()
+        assert own[(rows == X[17]).all(axis=1)] == 500.0
+        totals.append([own.sum(), *(own @ rows)])
+    expected = [weights.sum(), *(weights @ X)]
+    error = np.std(totals, axis=0) / np.sqrt(len(totals))
+    assert (np.abs(np.mean(totals, axis=0) - expected) < 4 * error + 1e-9).all()
+
+
+@cache
+def _weighted_pieces(weights: bytes) -> Any:
+    return in_pieces(X, L21(), Hard(), 7, np.frombuffer(weights))
+
+
+def in_pieces_again(weights: Any) -> Any:
+    """An engine that has drawn nothing, without another look at the data."""
+    known = _weighted_pieces(weights.tobytes())
+    return ChunkedEngine(known.data, known.problem, 1, known.inner)
+
+
+def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A far cluster is there in every draw, however few its rows; sums are right on average.
+
+    An anchor that stands for its surroundings where nothing was drawn from them adds a little.
+    """
+    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS", 85)
+    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS_PER_CLUSTER", 5)
+    rows = np.vstack([blobs(2000, 2, 2), 300 + blobs(3, 2, 1)])
+    data = fit_input(REFCMFS(3), stream(rows, chunk_rows=500), None)
+    totals = []
+    for seed in range(80):
+        engine = ChunkedEngine(data, Problem(L21(), Hard()), 1, registry.ENGINES["native"])
+        found = engine.stand_ins(3, np.random.RandomState(seed))
+        assert 100 <= found.n_rows <= 105
+        taken = found.take(np.arange(found.n_rows))
+        own = found.data.weights_or_ones()
+        assert own[taken[:, 0] > 100].sum() > 0
+        totals.append([own.sum(), own[taken[:, 0] > 100].sum(), *(own @ taken)])
+    expected = np.array([2003, 3, *rows.sum(axis=0)])
+    error = np.std(totals, axis=0) / np.sqrt(len(totals))
+    off = np.abs(np.mean(totals, axis=0) - expected)
+    assert (off < 4 * error + 0.02 * np.abs(expected)).all()
+
+
+def test_stand_ins_do_not_depend_on_the_unit_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS", 5)
+    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS_PER_CLUSTER", 5)
+    weights = row_weights(60)
+    drawn = []
+    for unit in (1.0, 1024.0, 1 / 1024):
+        engine = in_pieces(X, L21(), Hard(), 7, unit * weights)
+        found = engine.stand_ins(3, np.random.RandomState(0))
+        drawn.append((found.take(np.arange(found.n_rows)), found.data.weights / unit))
+    for rows, own in drawn[1:]:
+        assert_array_equal(rows, drawn[0][0])
+        assert_allclose(own, drawn[0][1], rtol=1e-12)
+
+
+def test_draws_add_in_any_grouping() -> None:
+    rng = np.random.default_rng(0)
+    parts = [Drawn.of(4, X[i : i + 6], np.ones(6), rng.random(6), rng) for i in range(0, 18, 6)]
+    left, right = (parts[0] + parts[1]) + parts[2], parts[0] + (parts[1] + parts[2])
+    assert_array_equal(left.rows, right.rows)
+    assert_array_equal(left.priorities, right.priorities)
+    assert len(left.priorities) == 5
+
+
+# Fits.
+
+
+def start_of(estimator: Any) -> Any:
+    return blobs(400, 3, 4)[: estimator.n_clusters]
+
+
+@every_estimator
+def test_fits_agree(estimator: Any) -> None:
+    rows, weights = blobs(400, 3, 4), row_weights(400)
+    weights[::7] = 0
+    estimator = clone(estimator).set_params(init=start_of(estimator), n_threads=1)
+    expected = clone(estimator).fit(rows, sample_weight=weights)
+    found = clone(estimator).fit(stream(rows, chunk_rows=64), sample_weight=weights)
+    scale = np.abs(expected.cluster_centers_).max()
+    assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=0, atol=1e-10 * scale)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-10)
+    assert_allclose(found.cluster_reaches_, expected.cluster_reaches_, rtol=1e-8)
+    for name in ("labels_", "memberships_", "outlier_scores_", "outliers_"):
+        assert isinstance(getattr(found, name), Streamed), name
+    assert_array_equal(np.asarray(found.labels_), expected.labels_)
+    assert_array_equal(np.asarray(found.outliers_), expected.outliers_)
+    assert_allclose(np.asarray(found.outlier_scores_), expected.outlier_scores_, rtol=1e-8)
+    shares = found.memberships_.compute().toarray()
+    assert_allclose(shares, expected.memberships_.toarray(), rtol=0, atol=1e-8)
+
+
+@every_estimator
+def test_predictions_agree(estimator: Any) -> None:
+    rows, new = blobs(400, 3, 4), blobs(100, 3, 4, seed=1)
+    model = clone(estimator).set_params(init=start_of(estimator), n_threads=1).fit(rows)
+    source = stream(new, chunk_rows=30)
+    for name in ("predict", "predict_proba", "transform", "score_outliers"):
+        found, expected = getattr(model, name)(source), getattr(model, name)(new)
+        assert isinstance(found, Streamed)
+        assert found.dtype == expected.dtype
+        assert_array_equal(np.asarray(found), expected, err_msg=name)
+    assert_array_equal(
+        np.asarray(model.predict(source, mark_outliers=True)),
+        model.predict(new, mark_outliers=True),
+    )
+    found, expected = model.predict_membership(source).compute(), model.predict_membership(new)
+    assert_array_equal(found.toarray(), expected.toarray())
+    assert model.score(source) == pytest.approx(model.score(new), rel=1e-12)
+    weights = row_weights(100)
+    weighted = model.score(source, sample_weight=weights)
+    assert weighted == pytest.approx(model.score(new, sample_weight=weights), rel=1e-12)
