@@ -13,8 +13,12 @@ def examples():
     return re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize(("number", "printed"), [(0, "250\n[-1]\n"), (1, "(10, 64)")])
-def test_examples_run(number, printed, capsys):
+PRINTED = [(0, "250\n[-1]\n"), (1, "(10, 64)"), (2, "[")]
+
+
+@pytest.mark.parametrize(("number", "printed"), PRINTED)
+def test_examples_run(number, printed, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     example = examples()[number]
     assert len(example.strip().splitlines()) <= 10
     exec(compile(example, "README.md", "exec"), {})
@@ -22,7 +26,7 @@ def test_examples_run(number, printed, capsys):
 
 
 def test_no_example_is_left_out():
-    assert len(examples()) == 2
+    assert len(examples()) == len(PRINTED)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

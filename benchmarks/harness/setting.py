@@ -13,8 +13,8 @@ from sfumato.engines.threads import effective_threads
 PACKAGES = ("sfumato", "numpy", "scipy", "scikit-learn", "scikit-fuzzy", "fuzzy-c-means")
 
 
-def setting() -> dict[str, str]:
-    """Names and values, in the order of the page."""
+def setting(others: tuple[str, ...] = ()) -> dict[str, str]:
+    """Names and values, in the order of the page; with other packages, instead of usual peers."""
     level = core.__name__.rpartition("_core_")[2]
     return {
         "processor": field_of("/proc/cpuinfo", "model name"),
@@ -23,7 +23,7 @@ def setting() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "compiled level": level,
         "Python": platform.python_version(),
-        **{package: installed(package) for package in PACKAGES},
+        **{package: installed(package) for package in (*PACKAGES[:4], *(others or PACKAGES[4:]))},
     }
 
 
