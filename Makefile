@@ -11,7 +11,7 @@ demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
 
 test: $(VENV)/built sanitize
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/built
 	$(BIN)/ruff check

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 #include <omp.h>
 
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "sweep.hpp"
+#include "turn.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -242,6 +244,15 @@ void total_costs(const Rows& any, std::optional<ConstDoubles> weights, ConstDoub
   });
 }
 
+template <class T>
+void turn_columns(const std::vector<Array<const T>>& columns, Array<T> out) {
+  std::vector<const T*> pointers;
+  for (const auto& column : columns) pointers.push_back(column.data());
+  const nb::gil_scoped_release released;
+  turn(pointers.data(), static_cast<ptrdiff_t>(pointers.size()),
+       static_cast<ptrdiff_t>(out.shape(0)), out.data());
+}
+
 }  // namespace
 }  // namespace sfumato
 
@@ -319,6 +330,12 @@ NB_MODULE(SFUMATO_MODULE, m) {
       },
       "n_rows"_a, "n_clusters"_a,
       "Pieces that a pass over dense rows is cut into, whatever the number of threads.");
+
+  const auto bind_turn = [&m](const char* name, auto* function) {
+    m.def(name, function, "columns"_a, "out"_a.noconvert(), "Write columns into rows.");
+  };
+  bind_turn("turn_float64", &turn_columns<double>);
+  bind_turn("turn_float32", &turn_columns<float>);
 
   m.def("sweep", &sweep_moments, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
         "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.harness.report import Goal, Report, measuring
 from sfumato import REFCMFS, CappedREFCMFS
 
-N_ROWS, QUICK_ROWS = 200_000, 20_000
+N_ROWS, QUICK_ROWS = 50_000, 20_000
 N_CLUSTERS, N_FEATURES, N_CHUNKS = 50, 16, 200
 SEEDS, QUICK_SEEDS = 10, 3
 LIMIT = 1.01

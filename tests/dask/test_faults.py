@@ -50,13 +50,13 @@ def fitted(array: Any) -> FuzzyClustering:
 @pytest.fixture(autouse=True)
 def one_block_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that there is something left to do for every worker."""
-    monkeypatch.setattr("sfumato.engines.dask.graph.GROUP_BYTES", 1)
+    monkeypatch.setattr("sfumato.engines.dask.graph.TASKS_PER_THREAD", 1000)
 
 
 @pytest.fixture(scope="module")
 def expected() -> Any:
     with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="sync"):
-        patch.setattr("sfumato.engines.dask.graph.GROUP_BYTES", 1)
+        patch.setattr("sfumato.engines.dask.graph.TASKS_PER_THREAD", 1000)
         return fitted(slow_rows(0.0))
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from sfumato import REFCMFS, Capped, FuzzyClustering, Hard, Power, Simplex
 from sfumato.engines.dask import DaskRunner
-from sfumato.engines.dask.graph import FAN_IN, GROUP_BLOCKS, MOST_TASKS, group_blocks
+from sfumato.engines.dask.graph import FAN_IN, TASKS_PER_THREAD, group_blocks, split_group
 from sfumato.engines.passes import Piece, Total
 from sfumato.streams import stream
 from tests.catalogue import blobs, each, every_loss, row_weights, sparse_blobs, start_near
@@ -196,14 +196,22 @@ def test_centers_go_to_each_worker_once(client: distributed.Client) -> None:
 # Groups and the order of adding.
 
 
-def test_small_blocks_share_a_task() -> None:
-    assert group_blocks(3, [5, 5, 5], 1e6) == [range(1), range(1, 2), range(2, 3)]
-    assert group_blocks(3, [5, 0, 5], 1.0) == [range(3)]
-    assert group_blocks(3, [1, 1, 1], 6e5) == [range(2), range(2, 3)]
-    assert [len(group) for group in group_blocks(130, [1] * 130, 1.0)] == [64, 64, 2]
-    assert len(group_blocks(10_000, None, 1.0)) <= MOST_TASKS
-    assert len(group_blocks(1_000_000, [1] * 1_000_000, 1.0)) <= MOST_TASKS
-    assert len(group_blocks(1_000, None, 1.0)) == 1_000
+def test_a_task_works_on_blocks_that_are_held_together() -> None:
+    assert group_blocks(3, 1, None) == [[0], [1], [2]]
+    assert group_blocks(9, 1, None) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert group_blocks(6, 1, "abaabb") == [[0, 2], [3], [1, 4], [5]]
+    for n_threads in (1, 2, 40):
+        groups = group_blocks(10_000, n_threads, None)
+        assert len(groups) <= TASKS_PER_THREAD * n_threads
+        assert [number for group in groups for number in group] == list(range(10_000))
+
+
+def test_small_blocks_are_loaded_together() -> None:
+    assert split_group([0, 1, 2], None, 1.0) == [[0], [1], [2]]
+    assert split_group([0, 1, 2], [5, 5, 5], 1e6) == [[0], [1], [2]]
+    assert split_group([0, 2], [5, 0, 5], 1.0) == [[0, 2]]
+    assert split_group([0, 1, 2], [1, 1, 1], 5e5) == [[0, 1], [2]]
+    assert [len(part) for part in split_group(range(130), [1] * 130, 1.0)] == [64, 64, 2]
 
 
 class Order:
@@ -228,10 +236,14 @@ def bracket(piece: Piece) -> Nested:
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
-def test_the_order_of_adding_is_fixed(scheduler: str) -> None:
-    # 20 blocks of 2 MB: a task each, added 16 at a time. Block 3 is empty, and goes with block 4.
+@pytest.mark.parametrize("tasks", [1, 3, 100])
+def test_the_order_of_adding_is_fixed(
+    tasks: int, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen blocks, then such sums, whatever the number of tasks; block 3 has no rows."""
+    monkeypatch.setattr("sfumato.engines.dask.graph.TASKS_PER_THREAD", tasks)
     sizes = [1 if number != 3 else 0 for number in range(20)]
-    array = da.zeros((19, 1 << 18), chunks=(tuple(sizes), -1))
+    array = da.zeros((19, 2), chunks=(tuple(sizes), -1))
 
     def added(parts: list[str]) -> str:
         total = parts[0]
@@ -239,8 +251,8 @@ def test_the_order_of_adding_is_fixed(scheduler: str) -> None:
             total = f"({total}+{part})"
         return total
 
-    numbers = [str(number) for number in range(20) if sizes[number]]
-    first, rest = numbers[:FAN_IN], numbers[FAN_IN:]
+    first = [str(number) for number in range(FAN_IN) if sizes[number]]
+    rest = [str(number) for number in range(FAN_IN, 20)]
     with dask.config.set(scheduler=scheduler):
         assert DaskRunner(array).reduce(bracket).words == added([added(first), added(rest)])
 
@@ -248,6 +260,5 @@ def test_the_order_of_adding_is_fixed(scheduler: str) -> None:
 def test_blocks_keep_their_numbers() -> None:
     sizes = (0, 2, 0, 3) * 20
     array = da.ones((100, 2), chunks=(sizes, -1))
-    assert len(sizes) > GROUP_BLOCKS
     found = DaskRunner(array).reduce(Order()).value
     assert found == [number for number, size in enumerate(sizes) if size]

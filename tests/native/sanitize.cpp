@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sweep.hpp"
+#include "turn.hpp"
 
 using namespace sfumato;
 
@@ -96,6 +97,19 @@ void try_rows(const Rows& rows, const Pass& pass) {
 }
 
 template <class T>
+void try_turn(const std::vector<T>& x, const Case& size) {
+  std::vector<std::vector<T>> columns(size.d, std::vector<T>(size.n));
+  std::vector<const T*> pointers;
+  for (ptrdiff_t j = 0; j < size.d; ++j) {
+    for (ptrdiff_t i = 0; i < size.n; ++i) columns[j][i] = x[i * size.d + j];
+    pointers.push_back(columns[j].data());
+  }
+  std::vector<T> rows(x.size());
+  turn(pointers.data(), size.d, size.n, rows.data());
+  require(rows == x, "columns become rows");
+}
+
+template <class T>
 void try_case(const Case& size, std::mt19937& random) {
   std::normal_distribution<double> normal;
   std::vector<T> x(size.n * size.d);
@@ -120,6 +134,7 @@ void try_case(const Case& size, std::mt19937& random) {
   dense.set_origin(origin.data());
   try_rows(dense, pass);
   try_rows(dense, weighted);
+  try_turn(x, size);
 
   std::vector<T> values;
   std::vector<std::int32_t> indices;

@@ -13,7 +13,7 @@ from sfumato.streams.blocks import Ring
 from sfumato.streams.columns import Choice, Layout, check_same_columns
 from sfumato.streams.files import FileStream, one_line
 
-BATCHES_PER_CHUNK = 8
+BATCHES_PER_CHUNK = 2
 """A chunk is decoded in parts, so that its columns take little memory beside its rows."""
 
 FEWEST_ROWS = 1024

@@ -1,8 +1,13 @@
 """The graph of a pass: how the blocks of dask collections are loaded, worked on and added up.
 
+Values of blocks are added along a tree whose shape depends on the number of blocks alone: sixteen
+consecutive ones, then sixteen such sums, and so on. Which task works on which blocks is another
+matter: whoever has all parts of a sum adds them, always in their order, so that the result has the
+same bits for any number of workers and tasks. A task works on several blocks, one after the other,
+since a task costs milliseconds; blocks that the cluster holds are worked on where they are.
+
 What belongs to one block alone, from reading it to casting it, is done inside the task that works
-on the block, as dask's own fusion does: one task per block and pass. Whatever several blocks need,
-and blocks that the cluster holds already, stay tasks of their own.
+on the block, as dask's own fusion does. Whatever several blocks need stays a task of its own.
 """
 
 # mypy: allow-untyped-calls
@@ -10,9 +15,10 @@ and blocks that the cluster holds already, stay tasks of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from dask.core import get_deps
@@ -22,13 +28,11 @@ from sfumato.data import csr_or_dense
 from sfumato.engines.passes import Pass, Piece
 
 FAN_IN = 16
-"""Results that are added by one task."""
-GROUP_BYTES = 1 << 20
-"""Blocks that follow each other are worked on by one task until they have as many bytes."""
-GROUP_BLOCKS = 64
-"""And until they are as many: others may be on other workers, and results must be added."""
-MOST_TASKS = 1000
-"""Tasks of a pass over blocks of unknown or small sizes, about."""
+"""Parts of a sum, and results that are brought together by one task."""
+TASKS_PER_THREAD = 4
+"""Tasks of a pass; more would even out differences between workers, and cost more."""
+LOADED_BYTES, LOADED_BLOCKS = 1 << 20, 64
+"""Small blocks that are loaded together."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,62 @@ def _held(held: _Held) -> Any:
 
 @dataclass(frozen=True)
 class Added:
-    """What some consecutive blocks yielded; None if they had no rows."""
+    """Sums of what some blocks yielded, as far as their parts are together; they add.
 
-    value: Any
-    sizes: tuple[int, ...]
-    """Rows of each block."""
+    Attributes
+    ----------
+    n_blocks : int
+        Of the whole collection.
+    sums : dict
+        By level and place in the tree of sums; None where blocks have no rows.
+    sizes : dict
+        Rows of each block.
+    """
+
+    n_blocks: int
+    sums: Mapping[tuple[int, int], Any]
+    sizes: Mapping[int, int]
+
+    def __add__(self, other: Added) -> Added:
+        sums = {**self.sums, **other.sums}
+        width, level = self.n_blocks, 0
+        while width > 1:
+            for parent in sorted({place // FAN_IN for depth, place in sums if depth == level}):
+                places = range(parent * FAN_IN, min((parent + 1) * FAN_IN, width))
+                parts = [(level, place) for place in places]
+                if all(part in sums for part in parts):
+                    sums[level + 1, parent] = _total(sums.pop(part) for part in parts)
+            width, level = -(-width // FAN_IN), level + 1
+        return Added(self.n_blocks, sums, {**self.sizes, **other.sizes})
+
+    @property
+    def value(self) -> Any:
+        """Sum over all blocks; None if they have no rows."""
+        (found,) = self.sums.values()
+        return found
+
+
+def _total(parts: Iterable[Any]) -> Any:
+    """Sum of the parts that there are, in their order."""
+    total = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else total + part
+    return total
 
 
 @dataclass(frozen=True)
 class Group:
     """Blocks that one task works on, part after part, so that only one is in memory."""
 
+    n_blocks: int
+    """Of the whole collection."""
     parts: tuple[Blocks, ...]
+    token: str = field(default_factory=lambda: uuid4().hex)
+
+    def __dask_tokenize__(self) -> str:
+        """Name of this group for dask, which would otherwise look at all of it in every pass."""
+        return self.token
 
     @property
     def given(self) -> list[Any]:
@@ -99,17 +147,17 @@ class Group:
         return [key for part in self.parts for key in part.given]
 
     def run(self, function: Pass, values: Sequence[Any]) -> Added:
-        """What the blocks yield, added in their order."""
-        total, sizes, used = None, [], 0
+        """What the blocks yield, added as far as that can be done here."""
+        total, used = Added(self.n_blocks, {}, {}), 0
         for part in self.parts:
             taken = values[used : used + len(part.given)]
             used += len(part.given)
+            sums, sizes = {}, {}
             for piece in part.load(taken):
-                sizes.append(int(piece.rows.shape[0]))
-                if sizes[-1]:
-                    value = function(piece)
-                    total = value if total is None else total + value
-        return Added(total, tuple(sizes))
+                sizes[piece.number] = int(piece.rows.shape[0])
+                sums[0, piece.number] = function(piece) if sizes[piece.number] else None
+            total = total + Added(self.n_blocks, sums, sizes)
+        return total
 
 
 def run_group(function: Pass, group: Group, *values: Any) -> Added:
@@ -118,12 +166,11 @@ def run_group(function: Pass, group: Group, *values: Any) -> Added:
 
 
 def add(*results: Added) -> Added:
-    """Task: consecutive results, added in their order."""
-    total = None
-    for result in results:
-        if result.value is not None:
-            total = result.value if total is None else total + result.value
-    return Added(total, tuple(size for result in results for size in result.sizes))
+    """Task: results, brought together."""
+    total = results[0]
+    for result in results[1:]:
+        total = total + result
+    return total
 
 
 @dataclass(frozen=True)
@@ -160,8 +207,7 @@ def make_plan(
     futures: Mapping[Any, Any],
     rows: Sequence[Any],
     weights: Sequence[Any],
-    groups: Sequence[range],
-    together: bool,
+    groups: Sequence[Sequence[Sequence[int]]],
 ) -> Plan:
     """Plan of passes.
 
@@ -172,16 +218,14 @@ def make_plan(
     futures : mapping
         Blocks that a cluster holds.
     rows, weights : sequence of keys
-    groups : sequence of range
-        Numbers of the blocks of each task.
-    together : bool
-        Whether the blocks of a group are small enough to be loaded at once.
+    groups : sequence
+        For each task, numbers of the blocks that it loads together.
     """
     graph = {**graph, **futures}
     needs, needed_by = get_deps(graph)
     owned: set[Any] = set()
 
-    def blocks(numbers: range) -> Blocks:
+    def blocks(numbers: Sequence[int]) -> Blocks:
         of_rows, of_weights = (tuple(keys[i] for i in numbers if keys) for keys in (rows, weights))
         own = _own({*of_rows, *of_weights}, needs, needed_by) - futures.keys()
         owned.update(own)
@@ -192,12 +236,9 @@ def make_plan(
             tuple(numbers), of_rows, of_weights, steps, tuple(sorted(given - own, key=str))
         )
 
-    made = []
-    for numbers in groups:
-        parts = [numbers] if together else [range(i, i + 1) for i in numbers]
-        made.append(Group(tuple(blocks(part) for part in parts)))
+    made = tuple(Group(len(rows), tuple(blocks(part) for part in group)) for group in groups)
     shared = {key: step for key, step in graph.items() if key not in owned}
-    return Plan(tuple(made), shared)
+    return Plan(made, shared)
 
 
 def _own(
@@ -217,17 +258,35 @@ def _own(
     return own
 
 
-def group_blocks(n_blocks: int, sizes: Sequence[int] | None, row_bytes: float) -> list[range]:
-    """Numbers of the blocks of each task: one, or several small ones that follow each other."""
+def group_blocks(n_blocks: int, n_threads: int, holders: Sequence[Any] | None) -> list[list[int]]:
+    """Numbers of the blocks of each task: those that follow each other where they are held.
+
+    ``holders`` says who holds each block; None if nobody does.
+    """
+    held: dict[Any, list[int]] = {}
+    for number in range(n_blocks):
+        held.setdefault(None if holders is None else holders[number], []).append(number)
+    size = max(1, -(-n_blocks // (TASKS_PER_THREAD * n_threads)))
+    return [
+        numbers[begin : begin + size]
+        for numbers in held.values()
+        for begin in range(0, len(numbers), size)
+    ]
+
+
+def split_group(
+    numbers: Sequence[int], sizes: Sequence[int] | None, row_bytes: float
+) -> list[list[int]]:
+    """Blocks that are loaded together: one, or several small ones."""
     if sizes is None:
-        step = -(-n_blocks // MOST_TASKS)
-        return [range(i, min(i + step, n_blocks)) for i in range(0, n_blocks, step)]
-    groups, begin, held = [], 0, 0.0
-    most = max(GROUP_BLOCKS, -(-n_blocks // MOST_TASKS))
-    for number, size in enumerate(sizes):
-        held += size * row_bytes
-        end = number + 1
-        if held >= GROUP_BYTES or end - begin == most or end == n_blocks:
-            groups.append(range(begin, end))
-            begin, held = end, 0.0
-    return groups
+        return [[number] for number in numbers]
+    parts: list[list[int]] = []
+    held = 0.0
+    for number in numbers:
+        size = sizes[number] * row_bytes
+        if not parts or held + size > LOADED_BYTES or len(parts[-1]) == LOADED_BLOCKS:
+            parts.append([])
+            held = 0.0
+        parts[-1].append(number)
+        held += size
+    return parts

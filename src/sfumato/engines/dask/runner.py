@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +23,13 @@ from numpy.typing import NDArray
 
 from sfumato.data import csr_or_dense
 from sfumato.engines.chunked import Runner
-from sfumato.engines.dask.graph import Added, Plan, group_blocks, make_plan
+from sfumato.engines.dask.graph import Added, Plan, group_blocks, make_plan, split_group
 from sfumato.engines.dask.input import array_weights, is_sparse, rows_of, weights_of
-from sfumato.engines.dask.waiting import client_of, compute
+from sfumato.engines.dask.waiting import client_of, compute, where_held
 from sfumato.engines.passes import Pass, Piece, Say
 
+PLAN_SECONDS = 5.0
+"""Time after which it is asked again who holds the blocks: the answer takes milliseconds."""
 SPARSE_ROW_BYTES = 1200.0
 """Guess for a row of CSR: a hundred entries."""
 
@@ -35,10 +38,10 @@ class DaskRunner(Runner):
     """Passes over dask collections, by the scheduler that is active.
 
     With a ``distributed.Client``, passes run on its cluster, otherwise in threads, or as
-    ``dask.config`` says. A pass is one task per block; blocks below a megabyte that follow each
-    other share one. Within a task results are added in the order of the blocks, then those of 16
-    consecutive tasks by another task, and so on: the order depends on the blocks alone, and the sum
-    has the same bits for any number of workers and threads. Only the last sum comes to the client.
+    ``dask.config`` says. A task works on some blocks, one after the other: four tasks per thread,
+    each where its blocks are, if a worker holds them. Results are added along a tree that depends
+    on the number of blocks alone, so that the sum has the same bits for any number of workers and
+    threads. Only the last sum comes to the client.
 
     The graph of the data is optimized once. Data that is not persisted is loaded again in every
     pass; ``X.persist()`` keeps it on the cluster.
@@ -61,13 +64,15 @@ class DaskRunner(Runner):
         self.weights: Any = None
         self.n_features = int(self.rows.shape[1])
         self.dtype = self.rows.dtype
+        self._planned: tuple[Any, Plan] | None = None
+        self._planned_until = 0.0
         self._sizes: tuple[int, ...] | None = None
         if not np.isnan(self.rows.shape[0]):
             self._sizes = tuple(int(size) for size in self.rows.chunks[0])
         if sample_weight is not None:
             self.weights = self._blocks_of(sample_weight)
             self.__dict__.pop("_data_graph", None)
-            self.__dict__.pop("_plan", None)
+            self._planned = None
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override] # known after a pass
@@ -95,31 +100,36 @@ class DaskRunner(Runner):
         futures = {key: step for key, step in whole.items() if _is_future(step)}
         return dict(self.rows.__dask_optimize__(whole, keys)), futures
 
-    @cached_property
     def _plan(self) -> Plan:
-        """What graphs of passes have in common."""
-        graph, futures = self._data_graph
+        """What graphs of passes have in common; another one if blocks are held elsewhere now."""
+        if self._planned is not None and time.monotonic() < self._planned_until:
+            return self._planned[1]
         rows = list(flatten(self.rows.__dask_keys__()))
-        weights = [] if self.weights is None else list(flatten(self.weights.__dask_keys__()))
-        row_bytes = float(self.n_features * self.dtype.itemsize)
-        if is_sparse(self.rows):
-            row_bytes = SPARSE_ROW_BYTES
-        groups = group_blocks(len(rows), self._sizes, row_bytes)
-        return make_plan(graph, futures, rows, weights, groups, self._sizes is not None)
+        graph, futures = self._data_graph
+        threads, holders = where_held(get_scheduler(cls=da.Array), rows, futures)
+        if self._planned is None or self._planned[0] != (threads, holders):
+            weights = [] if self.weights is None else list(flatten(self.weights.__dask_keys__()))
+            row_bytes = float(self.n_features * self.dtype.itemsize)
+            if is_sparse(self.rows):
+                row_bytes = SPARSE_ROW_BYTES
+            groups = [
+                split_group(numbers, self._sizes, row_bytes)
+                for numbers in group_blocks(len(rows), threads, holders)
+            ]
+            plan = make_plan(graph, futures, rows, weights, groups)
+            self._planned = (threads, holders), plan
+        self._planned_until = time.monotonic() + PLAN_SECONDS
+        return self._planned[1]
 
     def reduce(self, function: Pass) -> Any:
-        """Sum over all blocks of what the function yields.
-
-        Added are the results of a task's blocks in their order, then those of 16 consecutive tasks,
-        then 16 such sums, and so on.
-        """
+        """Sum over all blocks of what the function yields, added along a fixed tree."""
         # Never the name of another pass, whose result would be taken for this one's.
         kind = getattr(function, "__name__", type(function).__name__).lower().strip("_")
-        graph, key = self._plan.graph(function, f"{kind}-{uuid.uuid4().hex}")
+        graph, key = self._plan().graph(function, f"{kind}-{uuid.uuid4().hex}")
         added: Added = compute(graph, key, da.Array)
         if self._sizes is None:  # From now on, small blocks can be told from large ones.
-            self._sizes = added.sizes
-            self.__dict__.pop("_plan", None)
+            self._sizes = tuple(added.sizes[number] for number in range(added.n_blocks))
+            self._planned = None
         return added.value
 
     def map(self, function: Say) -> Any:

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import dask
+import joblib
 from dask.base import get_scheduler
 from dask.utils import parse_timedelta
 
@@ -25,6 +26,21 @@ def compute(graph: Mapping[Any, Any], key: Any, cls: type) -> Any:
     schedule = get_scheduler(cls=cls)
     client = client_of(schedule)
     return schedule(graph, key) if client is None else _from_cluster(client, dict(graph), key)
+
+
+def where_held(
+    schedule: Any, keys: Sequence[Any], futures: Mapping[Any, Any]
+) -> tuple[int, tuple[Any, ...] | None]:
+    """Threads of whoever will do the work, and which worker holds each key, if all are held."""
+    client = client_of(schedule)
+    if client is None:
+        return joblib.cpu_count(), None
+    threads = sum(client.nthreads().values())
+    if not all(key in futures for key in keys):
+        return max(1, threads), None
+    held = client.who_has([futures[key] for key in keys])
+    names = {key: min(workers, default=None) for key, workers in held.items()}
+    return max(1, threads), tuple(names.get(futures[key].key) for key in keys)
 
 
 def client_of(schedule: Any) -> Any:
