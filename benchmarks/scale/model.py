@@ -1,11 +1,12 @@
-"""What a pass costs on a cluster: a model of three measured numbers, and how well it holds.
+"""What a pass costs on a cluster: a model of five measured numbers, and how well it holds.
 
-A pass over ``n`` rows in ``C`` chunks on ``W`` workers takes about
+A pass over ``n`` rows in ``C`` chunks on ``W`` workers of one thread takes about
 
-    ceil(C / W) * (n / C) * row  +  C * task  +  C * bytes * byte
+    start  +  min(C, 4 W) * task  +  ceil(C / W) * (n / C * row + chunk)  +  C * bytes * byte
 
-seconds: the rows of the busiest worker, the scheduler's work for each task, and the sending and
-adding of statistics, ``8 * n_clusters * (n_features + 2)`` bytes a chunk.
+seconds: its beginning and its end, the scheduler's work for each task, the busiest worker's rows
+and chunks, and the sending and adding of statistics, ``8 * n_clusters * (n_features + 2)`` bytes a
+chunk.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from benchmarks.scale.cluster import block, rows_here, rows_on_workers, workers
 from benchmarks.scale.distributed import TINY
 from benchmarks.scale.engines import engine_on, seconds_of_a_pass
 from benchmarks.scale.files import N_CLUSTERS, N_FEATURES, true_centers
+from sfumato.engines.dask.graph import TASKS_PER_THREAD
 
 N_ROWS, QUICK_ROWS = 4_000_000, 400_000
 CHUNKS, QUICK_CHUNKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000), (1, 10, 100)
 WORKERS = (1, 2)
 ROUNDS = 3
-MANY = 200
+MANY, MOST = 200, 1000
 WIDE = 1000
 """Features of rows whose statistics are large."""
 LIMIT = 1.5
@@ -34,20 +36,28 @@ MACHINES = (10, 100, 1000)
 
 
 class Costs(NamedTuple):
-    """Seconds per row, per task, per byte of statistics."""
+    """Seconds per pass, task, chunk, row, and byte of statistics."""
 
-    row: float
+    start: float
     task: float
+    chunk: float
+    row: float
     byte: float
 
-    def parts(self, n_rows: float, chunks: int, workers: int) -> tuple[float, float, float]:
-        """Seconds for rows, tasks and statistics."""
-        busiest = -(-chunks // workers) * (n_rows / chunks)
+    def parts(self, n_rows: float, chunks: int, workers: int) -> dict[str, float]:
+        """Seconds by what takes them."""
+        busiest = -(-chunks // workers)
         size = statistics_bytes(N_CLUSTERS, N_FEATURES)
-        return busiest * self.row, chunks * self.task, chunks * size * self.byte
+        return {
+            "the start": self.start,
+            "tasks": min(chunks, TASKS_PER_THREAD * workers) * self.task,
+            "chunks": busiest * self.chunk,
+            "rows": busiest * (n_rows / chunks) * self.row,
+            "statistics": chunks * size * self.byte,
+        }
 
     def seconds(self, n_rows: float, chunks: int, workers: int) -> float:
-        return sum(self.parts(n_rows, chunks, workers))
+        return sum(self.parts(n_rows, chunks, workers).values())
 
 
 def statistics_bytes(n_clusters: int, n_features: int) -> int:
@@ -59,14 +69,17 @@ def run(quick: bool) -> Report:
     how = (
         f"{__doc__.split(chr(10) * 2, 1)[1].strip()}\n\n"
         f"Measured for {N_CLUSTERS} clusters, n_active=3 and {N_FEATURES} float32 features: the "
-        f"row by one thread of the native engine; the task by {MANY} chunks of {TINY} rows; the "
-        f"byte by the same with {WIDE} features. Passes over {n_rows:,} rows, medians of {ROUNDS}."
+        f"row by one thread of the native engine; start, task and chunk by passes over 1, 8 and "
+        f"{MOST} chunks of {TINY} rows on two workers; the byte by {MANY} such chunks of {WIDE} "
+        f"features. Passes over {n_rows:,} rows, medians of {2 * ROUNDS + 1}."
     )
     report = Report("model", "A model of a pass", how, quick, "predicted / measured")
     costs = measured_costs(n_rows)
     table = report.begin("cost", "measured")
-    table.add("per row", f"{1e9 * costs.row:.1f} ns")
+    table.add("per pass", f"{1e3 * costs.start:.1f} ms")
     table.add("per task", f"{1e3 * costs.task:.2f} ms")
+    table.add("per chunk", f"{1e3 * costs.chunk:.2f} ms")
+    table.add("per row", f"{1e9 * costs.row:.1f} ns")
     table.add("per byte of statistics", f"{1e9 * costs.byte:.2f} ns")
     compare(report, costs, n_rows, QUICK_CHUNKS if quick else CHUNKS)
     predict(report, costs)
@@ -80,15 +93,20 @@ def measured_costs(n_rows: int) -> Costs:
     native.n_threads = 1
     row = median_pass(native, centers) / native.n_rows
     with workers(2):
-        task = median_pass(engine_on(rows_on_workers(TINY * MANY, MANY)), centers) / MANY
+        tiny = {
+            count: median_pass(engine_on(rows_on_workers(TINY * count, count)), centers)
+            for count in (1, 8, MANY, MOST)
+        }
         wide = engine_on(wide_rows())
         size = statistics_bytes(N_CLUSTERS, WIDE)
         seconds = median_pass(wide, np.random.default_rng(0).normal(size=(N_CLUSTERS, WIDE)))
         here = engine_on(np.tile(block(0, TINY), (1, WIDE // N_FEATURES + 1))[:, :WIDE])
         here.n_threads = 1
         alone = median_pass(here, np.random.default_rng(0).normal(size=(N_CLUSTERS, WIDE)))
-        byte = (seconds / MANY - task - alone / 2) / size
-    return Costs(row, task, max(0.0, byte))
+    task = max(0.0, (tiny[8] - tiny[1]) / 7)
+    chunk = 2 * (tiny[MOST] - tiny[8]) / (MOST - 8)
+    byte = max(0.0, (seconds - tiny[MANY]) / MANY - alone / 2) / size
+    return Costs(tiny[1] - task, task, chunk, row, byte)
 
 
 def wide_rows() -> Any:
@@ -140,11 +158,7 @@ def predict(report: Report, costs: Costs) -> None:
         for count in MACHINES:
             size = best_chunk(costs, n_rows, count)
             chunks = max(1, round(n_rows / size))
-            parts = dict(
-                zip(
-                    ("rows", "tasks", "statistics"), costs.parts(n_rows, chunks, count), strict=True
-                )
-            )
+            parts = costs.parts(n_rows, chunks, count)
             limit = max(parts, key=lambda name: parts[name])
             total = sum(parts.values())
             table.add(

@@ -58,7 +58,8 @@ def cluster_file(
     names = [f"{name}.{file_format}" for name in ("labels", "memberships", "centers")]
     folder = Folder(output, (*names, "summary.json"), force)
     folder.check()
-    limit = default_limit() if memory is None else memory
+    steady = model.checkpoint is not None
+    limit = default_limit(steady) if memory is None else memory
     n_active = _most_memberships(model)
     if not source.path.is_dir():
         needed = memory_of_whole(source, n_active)

@@ -27,6 +27,7 @@ from sklearn.utils import ClassifierTags
 from sfumato import registry, validation
 from sfumato.engines.base import Engine
 from sfumato.engines.outputs import OUTLIER
+from sfumato.engines.runners import is_lazy
 from sfumato.fitting import Fit
 from sfumato.online import PartialFit
 from sfumato.problem import Capped, Loss, Membership, Power, Problem, Simplex
@@ -118,11 +119,11 @@ class BaseFuzzyClustering(
             registry.resolve_loss(loss), registry.resolve_membership(membership, self.n_clusters)
         )
         registry.resolve_name("engine", self.engine, registry.ENGINES)
-        resumable = self.checkpoint is not None
-        data = validation.fit_input(self, X, sample_weight, checksum=resumable)
+        checkpoint = None if first_batch else self.checkpoint
+        data = validation.fit_input(self, X, sample_weight, checksum=checkpoint is not None)
         check = validation.check_first_batch if first_batch else validation.check_enough
         check(data, self.n_clusters)
-        fit = Fit(self, data, problem, self._initializer(X, data, problem))
+        fit = Fit(self, data, problem, self._initializer(X, data, problem), checkpoint)
         given = {"X": X, "y": y}
         if sample_weight is not None:
             given["metadata"] = {"sample_weight": sample_weight}
@@ -208,6 +209,11 @@ class BaseFuzzyClustering(
         """
         labels: NDArray[np.int32] = self.fit(X, y, sample_weight=sample_weight).labels_
         return labels
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: no lazy results, which would take the data, or its files, along."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if not is_lazy(value)}
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this estimator can do."""

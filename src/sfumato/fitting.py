@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sfumato.engines.chunked import ChunkedData
 from sfumato.problem import Problem
 from sfumato.solve.initializers import GivenCenters, Initializer
 from sfumato.solve.racing import Plan, run_starts
-from sfumato.solve.solution import Solution
+from sfumato.solve.solution import Outcome, Solution
 from sfumato.solve.solver import Descent
 from sfumato.solve.span import Turned, stay, turn
 from sfumato.solve.stopping import Stopping
@@ -42,6 +43,8 @@ class Fit:
     problem : Problem
         Parameters that are "auto" are found here.
     initializer : Initializer
+    checkpoint : path, optional
+        File to go on from, and to keep the state in.
 
     Attributes
     ----------
@@ -57,14 +60,15 @@ class Fit:
         data: Data | ChunkedData,
         problem: Problem,
         initializer: Initializer,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.initializer = initializer
         self._rng = check_random_state(estimator.random_state)
         self._checkpoint: Checkpoint | None = None
-        if estimator.checkpoint is not None:
+        if checkpoint is not None:
             identity = identity_of(estimator, data)
-            self._checkpoint = Checkpoint(estimator.checkpoint, identity, self._rng)
+            self._checkpoint = Checkpoint(checkpoint, identity, self._rng)
             self._rng = self._checkpoint.rng
         self._turned = self._turn(data)
         untuned = self._engine_on(self._turned.data, problem)
@@ -142,7 +146,8 @@ class Fit:
         for task in tasks.values():  # Of starts that a callback left where they stood.
             task.end(best.centers)
         best.stop()
-        if self._checkpoint is not None and engine is self._solving:
+        ended = best.outcome is not Outcome.STOPPED_BY_CALLBACK  # Otherwise it may go on one day.
+        if self._checkpoint is not None and engine is self._solving and ended:
             self._checkpoint.finish(numbers[best], best)
         return best
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -15,6 +16,14 @@ from sfumato.tables import Source, UserError
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+CONTROL_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+"""Limit and use of memory in a container, in both versions of control groups."""
 UNKNOWN = 4 * 10**9
 """Memory of a machine that does not say how much it has."""
 
@@ -64,6 +73,21 @@ def size_text(size: float) -> str:
 
 
 def available_memory() -> int:
+    """Bytes that this process may still take: of the machine, and of the container it is in."""
+    return min(free_memory(), container_memory())
+
+
+def container_memory() -> int:
+    """Bytes that the limit of a control group leaves; very many where there is none."""
+    for limit, used in CONTROL_GROUPS:
+        try:
+            return max(0, int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):  # No such group, or "max".
+            continue
+    return sys.maxsize
+
+
+def free_memory() -> int:
     """Bytes that are free on this machine, or all it has where that is not known."""
     try:
         with Path("/proc/meminfo").open(encoding="ascii") as file:
@@ -80,9 +104,16 @@ def available_memory() -> int:
     return UNKNOWN
 
 
-def default_limit() -> int:
-    """Half of the memory that is free now, but enough to run at all."""
-    return max(available_memory() // 2, 2 * BASE)
+def default_limit(steady: bool = False) -> int:
+    """Half of the memory that is free now, but enough to run at all.
+
+    A steady limit is half of what the machine has: a fit that is to go on after a crash must be cut
+    into the same chunks.
+    """
+    available = available_memory()
+    if steady:
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(available // 2, 2 * BASE)
 
 
 def memory_of_whole(source: Source, n_active: int) -> int:

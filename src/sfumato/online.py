@@ -80,7 +80,8 @@ class PartialFit(Prediction):
         remembered where there is forgetting, and to which no row of the batch is nearest, moves to
         the row that is served worst.
 
-        Callbacks are told of the fit to the first batch only. If a batch is refused, or learning
+        ``checkpoint`` is for ``fit``: to go on another day, pickle the estimator. Callbacks are
+        told of the fit to the first batch only. If a batch is refused, or learning
         is interrupted, the estimator stays as it was.
 
         Examples

@@ -17,6 +17,7 @@ from sklearn.callback import CallbackContext
 PASSES = {
     "look": "looking at the data",
     "draw": "drawing rows",
+    "represent": "drawing rows",
     "take": "drawing rows",
     "cost": "moving an empty cluster",
     "neediest": "moving an empty cluster",

@@ -89,9 +89,11 @@ class Look:
 
     def _digests(self, piece: Piece) -> frozenset[bytes]:
         """Digests of some different rows."""
+        if not self.n_distinct:
+            return frozenset()
         exact = np.dtype(np.float64)
         data = Data(piece.rows, piece.weights, exact, np.zeros(self.n_features))
-        found = distinct_rows(data, self.n_distinct) if self.n_distinct else set()
+        found = distinct_rows(data, self.n_distinct)
         some = list(found)[: self.n_distinct]
         return frozenset(blake2b(row, digest_size=8).digest() for row in some)
 

@@ -7,7 +7,7 @@ Draws are seeded by the number of the piece: the same pieces give the same draws
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -141,6 +141,25 @@ class Drawn:
         rows = sp.csr_array(rows)[kept] if sp.issparse(rows) else rows[kept]
         return Drawn(self.count, rows, weights[kept], measures[kept], priorities[kept])
 
+    @classmethod
+    def trimmed(cls, draws: Sequence[Drawn]) -> list[Drawn]:
+        """Draws that will be added, without rows that will not be among the highest of all."""
+        together = np.concatenate([each.priorities for each in draws])
+        most = draws[0].count + 1
+        if len(together) <= most:
+            return list(draws)
+        least = np.partition(together, -most)[-most]
+        return [each._only(np.flatnonzero(each.priorities >= least)) for each in draws]
+
+    def _only(self, kept: NDArray[np.intp]) -> Drawn:
+        return replace(
+            self,
+            rows=self.rows[kept],
+            weights=self.weights[kept],
+            measures=self.measures[kept],
+            priorities=self.priorities[kept],
+        )
+
     def fewer(self, count: int) -> Drawn:
         """Smaller draw, of those of highest priority."""
         kept = _highest(self.priorities, count + 1)
@@ -236,6 +255,12 @@ class Represented:
 
     def __add__(self, other: Represented) -> Represented:
         return Represented(self.drawn + other.drawn, self.masses + other.masses)
+
+    @classmethod
+    def trimmed(cls, parts: Sequence[Represented]) -> list[Represented]:
+        """Parts that will be added, without rows that will not be among the highest of all."""
+        draws = Drawn.trimmed([part.drawn for part in parts])
+        return [replace(part, drawn=drawn) for part, drawn in zip(parts, draws, strict=True)]
 
 
 @dataclass(frozen=True)

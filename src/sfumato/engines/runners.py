@@ -7,6 +7,7 @@ from typing import Any
 from sfumato.engines.chunked import Runner
 from sfumato.engines.stream import StreamRunner
 from sfumato.streams.base import Stream
+from sfumato.streams.results import Streamed
 
 
 def is_chunked(X: Any) -> bool:
@@ -17,6 +18,11 @@ def is_chunked(X: Any) -> bool:
 def is_dask(X: Any) -> bool:
     """Whether this is an array or a frame of dask's, told without importing it."""
     return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether this is a result that is computed when it is asked for."""
+    return isinstance(value, Streamed) or is_dask(value)
 
 
 def find_runner(X: Any, sample_weight: Any) -> Runner:

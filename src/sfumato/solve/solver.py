@@ -97,7 +97,7 @@ class Descent:
                 self._replay(self._stored)
                 continue
             self._iterate()
-            if self.keep is not None:
+            if self.keep is not None and self.outcome is not Outcome.STOPPED_BY_CALLBACK:
                 self.keep(self)
 
     def state(self) -> DescentState:

@@ -11,7 +11,7 @@ from sfumato.streams.arrays import ArrayStream, ZarrStream
 from sfumato.streams.base import Stream, StreamError
 from sfumato.streams.columns import Choice
 from sfumato.streams.delimited import CsvStream
-from sfumato.streams.iterables import FrameStream, IterableStream, is_frame
+from sfumato.streams.iterables import Again, FrameStream, IterableStream, is_frame
 from sfumato.streams.lines import Format
 from sfumato.streams.npy import NpyStream
 from sfumato.streams.parquet import ParquetStream
@@ -147,7 +147,7 @@ def _of_iterable(source: Any, choice: Choice) -> Stream:
             f"a {type(source).__name__} can be read only once, and several passes are needed; give "
             "the function that makes it (without calling it), or a list of its chunks."
         )
-    return IterableStream(lambda: source, choice)
+    return IterableStream(Again(source), choice)
 
 
 def _of_paths(

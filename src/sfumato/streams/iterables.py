@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,17 @@ class FrameStream(Stream):
             yield piece
 
 
+@dataclass(frozen=True)
+class Again:
+    """A function that gives the same iterable every time."""
+
+    chunks: Iterable[Any]
+
+    def __call__(self) -> Iterable[Any]:
+        """The iterable."""
+        return self.chunks
+
+
 class IterableStream(Stream):
     """Chunks of an iterable, as they come.
 
@@ -102,7 +114,8 @@ class IterableStream(Stream):
     ----------
     make : callable
         Returns an iterable of chunks: ndarrays, CSR, frames, or tuples of one of them and its
-        weights. Called for every pass, in the thread that reads ahead.
+        weights. Called for every pass, in the thread that reads ahead. Chunks are copied, unless
+        they come from a list, since the next may be made in the same memory.
     choice : Choice
         Which columns of frames to use.
     """
@@ -112,6 +125,7 @@ class IterableStream(Stream):
     def __init__(self, make: Callable[[], Iterable[Any]], choice: Choice) -> None:
         self._make = make
         self._choice = choice
+        self._at_hand = isinstance(make, Again) and isinstance(make.chunks, list | tuple)
         self._spent: Any = None
         self._layout: Layout | None = None
         first = self._peek()
@@ -174,7 +188,9 @@ class IterableStream(Stream):
                 "columns= and weights= are for tables. Give weights as tuples (rows, weights)."
             )
         else:
-            chunk = Chunk(check_rows(values, place), None, place)
+            rows = check_rows(values, place)
+            # The next chunks are made while this one is in use, perhaps in the same memory.
+            chunk = Chunk(rows if self._at_hand else rows.copy(), None, place)
         if weights is not None:
             return chunk._replace(weights=check_weights(weights, chunk.rows.shape[0], place))
         return chunk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -113,11 +114,24 @@ class Streamed:
         shape = ", ".join("?" if size is None else str(size) for size in self.shape)
         return f"<Streamed results of {self._stream.source}: shape ({shape}), {self._dtype}>"
 
-    def __gt__(self, limit: float) -> Streamed:
+    def __gt__(self, value: float) -> Streamed:
         """Whether each result is larger than a number, again chunk by chunk."""
+        return self._compared(operator.gt, value)
+
+    def __eq__(self, value: object) -> Streamed:  # type: ignore[override] # as arrays have it
+        """Whether each result is equal to a number, again chunk by chunk."""
+        return self._compared(operator.eq, value)
+
+    def __ne__(self, value: object) -> Streamed:  # type: ignore[override]
+        """Whether each result differs from a number, again chunk by chunk."""
+        return self._compared(operator.ne, value)
+
+    __hash__ = object.__hash__
+
+    def _compared(self, comparison: Callable[[Any, Any], Any], value: Any) -> Streamed:
         return Streamed(
             self._stream,
-            Beyond(self._function, limit),
+            Compared(self._function, comparison, value),
             n_rows=self._n_rows,
             n_columns=self._n_columns,
             dtype=np.bool_,
@@ -258,12 +272,13 @@ def _shares(result: Any, chunk: Chunk) -> bool:
 
 
 @dataclass(frozen=True)
-class Beyond:
-    """Whether the results of a chunk are larger than a number."""
+class Compared:
+    """The results of a chunk, compared with a number."""
 
     function: Callable[[Chunk], Any]
-    limit: float
+    comparison: Callable[[Any, Any], Any]
+    value: Any
 
     def __call__(self, chunk: Chunk) -> Any:
         """Results of a chunk, compared."""
-        return self.function(chunk) > self.limit
+        return self.comparison(self.function(chunk), self.value)

@@ -17,6 +17,8 @@ from sfumato.streams.files import one_line
 
 GROUP_ROWS = 1 << 20
 """Lines of a row group: results of small chunks are collected until they are so many."""
+GROUP_BYTES = 1 << 26
+"""Or until they take so much memory."""
 
 
 def write_parquet(
@@ -118,14 +120,15 @@ def _groups(results: Iterator[Any], names: Sequence[str], dtype: np.dtype[Any]) 
     import pyarrow as pa
 
     waiting: list[Any] = []
-    lines = first = 0
+    lines = size = first = 0
     for result in results:
         waiting.append(_table(result, first, names))
         first += result.shape[0]
         lines += waiting[-1].num_rows
-        if lines >= GROUP_ROWS:
+        size += waiting[-1].nbytes
+        if lines >= GROUP_ROWS or size >= GROUP_BYTES:
             yield pa.concat_tables(waiting)
-            waiting, lines = [], 0
+            waiting, lines, size = [], 0, 0
     if waiting or first == 0:
         empty = np.empty((0, len(names)), dtype)
         yield pa.concat_tables(waiting or [_table(empty, 0, names)])

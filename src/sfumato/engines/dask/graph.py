@@ -110,13 +110,22 @@ class Added:
                 if all(part in sums for part in parts):
                     sums[level + 1, parent] = _total(sums.pop(part) for part in parts)
             width, level = -(-width // FAN_IN), level + 1
-        return Added(self.n_blocks, sums, {**self.sizes, **other.sizes})
+        return Added(self.n_blocks, _trimmed(sums), {**self.sizes, **other.sizes})
 
     @property
     def value(self) -> Any:
         """Sum over all blocks; None if they have no rows."""
         (found,) = self.sums.values()
         return found
+
+
+def _trimmed(sums: dict[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
+    """Sums without what will not be in their total, where they know of such: draws do."""
+    places = [place for place, part in sums.items() if part is not None]
+    if len(places) < 2 or not hasattr(sums[places[0]], "trimmed"):
+        return sums
+    parts = type(sums[places[0]]).trimmed([sums[place] for place in places])
+    return sums | dict(zip(places, parts, strict=True))
 
 
 def _total(parts: Iterable[Any]) -> Any:

@@ -148,7 +148,7 @@ class DaskRunner(Runner):
             self.rows,
             say=say,
             name=f"{output.name}-{token}",
-            chunks=(self.rows.chunks[0], *((size,) for size in shape)),
+            chunks=(self._sizes or self.rows.chunks[0], *((size,) for size in shape)),
             drop_axis=[] if shape else 1,
             dtype=dtype,
             meta=meta,

@@ -1,0 +1,111 @@
+"""Models fitted to data in pieces: saved without it, compared like arrays, drawn the same way."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sfumato import REFCMFS, stream
+from sfumato.engines.passes import Drawn
+from sfumato.memory import container_memory
+from tests.catalogue import blobs
+
+X = blobs(300, 3, 4)
+
+
+def fitted(rows: Any, **parameters: Any) -> REFCMFS:
+    return REFCMFS(4, fuzzifier=1.3, random_state=0, **parameters).fit(rows)
+
+
+def test_a_model_is_pickled_without_its_data() -> None:
+    for rows in (stream([X[:100], X[100:]]), stream(np.tile(X, (50, 1)))):
+        model = fitted(rows)
+        saved = pickle.dumps(model)
+        assert len(saved) < X.nbytes + 100_000
+        again = pickle.loads(saved)
+        assert not hasattr(again, "labels_")
+        assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_streamed_results_compare_like_arrays() -> None:
+    labels = fitted(stream(X, chunk_rows=70)).labels_
+    whole = labels.compute()
+    assert_array_equal((labels == 2).compute(), whole == 2)
+    assert_array_equal((labels != 2).compute(), whole != 2)
+    assert_array_equal((labels > 1).compute(), whole > 1)
+
+
+def test_a_generator_may_reuse_its_buffer() -> None:
+    def chunks() -> Any:
+        buffer = np.empty((1, 2))
+        for number in range(5):
+            buffer[:] = number
+            yield buffer
+
+    found = [chunk.rows[0, 0] for chunk in stream(chunks).chunks()]
+    assert found == [0, 1, 2, 3, 4]
+
+
+def test_trimmed_draws_add_to_the_same() -> None:
+    rng = np.random.default_rng(0)
+    draws = [
+        Drawn.of(20, X[begin : begin + 30], np.ones(30), np.ones(30), rng)
+        for begin in range(0, 300, 30)
+    ]
+    whole, trimmed = draws[0], Drawn.trimmed(draws)
+    assert sum(len(each.priorities) for each in trimmed) == 21
+    total = trimmed[0]
+    for one, other in zip(draws[1:], trimmed[1:], strict=True):
+        whole, total = whole + one, total + other
+    for name in ("rows", "weights", "measures", "priorities"):
+        assert_array_equal(getattr(total, name), getattr(whole, name))
+
+
+def test_a_fit_that_a_callback_stopped_goes_on(tmp_path: Path) -> None:
+    class Stop:
+        """Ends the fit after a few iterations."""
+
+        def setup(self, estimator: Any, context: Any) -> None:
+            self.count = 0
+
+        def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+            pass
+
+        def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+            self.count += 1
+            return self.count >= 3
+
+        def teardown(self, estimator: Any, context: Any) -> None:
+            pass
+
+    given = {"init": X[:4], "tol": 0.0, "max_iter": 20}
+    expected = fitted(X, **given)
+    path = tmp_path / "state.npz"
+    stopped = REFCMFS(4, fuzzifier=1.3, random_state=0, checkpoint=path, **given)
+    stopped.set_callbacks(Stop()).fit(X)
+    assert stopped.n_iter_ < expected.n_iter_
+    assert_array_equal(
+        fitted(X, checkpoint=path, **given).cluster_centers_, expected.cluster_centers_
+    )
+
+
+def test_partial_fit_leaves_the_checkpoint_alone(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    REFCMFS(4, random_state=0, checkpoint=path).partial_fit(X).partial_fit(X[:50])
+    assert not path.exists()
+
+
+def test_the_limit_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit, used = tmp_path / "max", tmp_path / "current"
+    monkeypatch.setattr("sfumato.memory.CONTROL_GROUPS", ((str(limit), str(used)),))
+    assert container_memory() > 1 << 50
+    limit.write_text("max\n")
+    used.write_text("5\n")
+    assert container_memory() > 1 << 50
+    limit.write_text("1005\n")
+    assert container_memory() == 1000
