@@ -39,9 +39,9 @@ RESULT_BYTES, MEMBERSHIP_BYTES = 40, 80
 HEAD_BYTES = 1 << 16
 """Bytes of a CSV file from which the length of its lines is estimated."""
 
-CHUNK_COPIES, STAND_IN_COPIES = 6.0, 4.0
+CHUNK_COPIES, STAND_IN_COPIES = 7.5, 4.0
 """Chunks at a time: one in use, one waiting, one being filled, and what Arrow keeps to decode it;
-4 measured for .npy, 5.9 for Parquet. And draws at a time, while one is added to another."""
+4 measured for .npy, more than 6 for Parquet. And draws at a time, while one is added to another."""
 ROW_BYTES = 100
 """Bytes beside the numbers of a row: what draws and results keep of each row of a chunk."""
 FRAME_BYTES = 150
