@@ -16,8 +16,6 @@ from benchmarks.scale.files import N_CLUSTERS, N_FEATURES, true_centers
 
 N_ROWS, QUICK_ROWS = 10_000_000, 1_000_000
 FEW_CHUNKS, N_CHUNKS = 20, 200
-TINY = 100
-"""Rows of a chunk that takes no time to compute with."""
 ROUNDS = 7
 FEW, MORE = 2, 5
 """Iterations of dask-ml's KMeans; the difference in time is that of the passes between."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from benchmarks.harness.report import Curve, Goal, Report, measuring
 from benchmarks.scale.cluster import block, rows_here, rows_on_workers, workers
-from benchmarks.scale.distributed import TINY
 from benchmarks.scale.engines import engine_on, seconds_of_a_pass
 from benchmarks.scale.files import N_CLUSTERS, N_FEATURES, true_centers
 from sfumato.engines.dask.graph import TASKS_PER_THREAD
@@ -27,6 +26,8 @@ CHUNKS, QUICK_CHUNKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000), (1, 10, 100)
 WORKERS = (1, 2)
 ROUNDS = 3
 MANY, MOST = 200, 1000
+TINY = 100
+"""Rows of a chunk that takes no time to compute with."""
 WIDE = 1000
 """Features of rows whose statistics are large."""
 LIMIT = 1.5

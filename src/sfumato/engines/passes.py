@@ -293,11 +293,11 @@ class Total:
 
 @dataclass(frozen=True)
 class Cost:
-    """Weighted total of the losses to the nearest anchor, with each candidate beside them."""
+    """Weighted total of the losses to the nearest anchor, if each candidate alone were one more."""
 
     frame: Frame
     anchors: Floats
-    candidates: Floats | None = None
+    candidates: Floats
 
     def __call__(self, piece: Piece) -> Total:
         """Totals of a piece."""
@@ -305,9 +305,7 @@ class Cost:
         costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
         if len(self.anchors):
             engine.lower(costs, self.anchors)
-        if self.candidates is not None:
-            return Total(engine.potentials(costs, self.candidates))
-        return Total(float(engine.data.weights_or_ones() @ costs.astype(np.float64)))
+        return Total(engine.potentials(costs, self.candidates))
 
 
 @dataclass(frozen=True)
