@@ -82,24 +82,28 @@ class Engine(ABC):
     n_threads: int
 
     @property
-    @abstractmethod
     def n_rows(self) -> int:
         """Number of rows."""
+        found: int = self.data.n_rows
+        return found
 
     @property
-    @abstractmethod
     def n_features(self) -> int:
         """Number of features."""
+        found: int = self.data.n_features
+        return found
 
     @property
-    @abstractmethod
     def dtype(self) -> np.dtype[np.floating]:
         """Precision of the computation and of its results."""
+        found: np.dtype[np.floating] = self.data.dtype
+        return found
 
     @property
-    @abstractmethod
     def origin(self) -> Floats:
         """Point from which coordinates are measured inside a pass."""
+        found: Floats = self.data.origin
+        return found
 
     @abstractmethod
     def sweep(self, centers: Floats) -> Statistics:
@@ -162,26 +166,6 @@ class ResidentEngine(Engine):
         self.problem = problem
         self.n_threads = n_threads
         self._order: list[NDArray[np.integer]] = []  # Shared by engines on the same data.
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.data.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.data.n_features
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of the computation and of its results."""
-        return self.data.dtype
-
-    @property
-    def origin(self) -> Floats:
-        """Point from which coordinates are measured inside a pass."""
-        return self.data.origin
 
     @abstractmethod
     def distances(self, centers: Floats) -> Floats:

@@ -141,26 +141,6 @@ class ChunkedEngine(Engine):
         self._stand_ins: list[ResidentEngine] = []
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.data.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.data.n_features
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of the computation and of its results."""
-        return self.data.dtype
-
-    @property
-    def origin(self) -> Floats:
-        """Point from which coordinates are measured inside a pass."""
-        return self.data.origin
-
-    @property
     def frame(self) -> Frame:
         """How pieces are computed with."""
         return Frame(self.inner, self.problem, self.dtype, self.origin, self.n_threads)
