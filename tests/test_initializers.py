@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato import Hard, Squared
+from sfumato import Hard, Squared, data
 from sfumato.solve.initializers import GivenCenters, KMeansPlusPlus, RandomRows, draw
 from tests.catalogue import (
     N_CLUSTERS,
@@ -68,6 +68,18 @@ def test_rows_of_weight_zero_are_never_drawn(weights):
     extremes = [0.0, 5e-324, 0.5, np.nextafter(1, 0)]
     drawn = draw_in_turn(weights, len(extremes), Dice(extremes))
     assert (weights[drawn] > 0).all()
+
+
+@each("together", (1, 7, 1000), ids=str)
+def test_draws_do_not_depend_on_how_many_weights_are_added_at_a_time(together, monkeypatch):
+    """Sums of whole numbers are exact, so that the rows must be the same ones."""
+    rng = np.random.default_rng(0)
+    weights, costs = rng.integers(0, 5, size=(2, 50)).astype(float)
+    order = rng.permutation(50)
+    expected = draw(weights, order, 40, np.random.RandomState(0), costs)
+    monkeypatch.setattr(data, "DRAWN_TOGETHER", together)
+    found = draw(weights, order, 40, np.random.RandomState(0), costs)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_weight_of_three_draws_like_three_copies():

@@ -286,7 +286,7 @@ def test_seeds_are_repeatable_and_vary():
     X = contaminated().data
     assert_array_equal(seeds_of(X, L21()), seeds_of(X, L21()))
     assert not np.array_equal(seeds_of(X, L21(), seed=0), seeds_of(X, L21(), seed=1))
-    assert RobustSeeds.random
+    assert RobustSeeds().random
     assert RobustSeeds.careful
 
 

@@ -179,13 +179,16 @@ def draw(
 
     Weights are added in the given order, block by block, so that no array of their sums is needed.
     """
-    pieces = [
-        order[begin : begin + DRAWN_TOGETHER] for begin in range(0, len(order), DRAWN_TOGETHER)
-    ]
 
     def summed(piece: NDArray[np.integer]) -> Floats:
         return np.cumsum(weights[piece] if costs is None else weights[piece] * costs[piece])
 
+    if len(order) <= DRAWN_TOGETHER:  # The same bits, without adding up twice.
+        cumulative = summed(order)
+        return order[_first_above(cumulative, rng.uniform(size=count) * cumulative[-1])]
+    pieces = [
+        order[begin : begin + DRAWN_TOGETHER] for begin in range(0, len(order), DRAWN_TOGETHER)
+    ]
     ends = np.cumsum([summed(piece)[-1] for piece in pieces])
     targets = rng.uniform(size=count) * ends[-1]
     drawn = np.empty(count, dtype=order.dtype)

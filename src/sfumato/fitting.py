@@ -131,6 +131,8 @@ class Fit:
 
         def starts() -> Iterator[Descent]:
             for number in range(first, first + plan.starts):
+                if number > first and not initializer.random:
+                    break  # All others would be the same.
                 task = fit.subtask(f"start {number}", max_subtasks=estimator.max_iter)
                 start = initializer.centers(engine, estimator.n_clusters, self._rng)
                 acceleration = registry.resolve_acceleration(estimator.acceleration, engine.problem)

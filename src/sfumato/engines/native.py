@@ -6,7 +6,8 @@ the shape of the data, so that results are the same bits for any number of threa
 
 from __future__ import annotations
 
-from functools import cached_property
+import inspect
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,14 @@ class NativeEngine(ResidentEngine):
 
 def twin(part: BaseEstimator) -> Any:
     """Compiled part of the same name and parameters."""
-    return getattr(core, type(part).__name__)(**part.get_params())
+    kind: Any = type(part)
+    return getattr(core, kind.__name__)(**{name: getattr(part, name) for name in _parameters(kind)})
+
+
+@cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    """Names of what the constructor takes; to look them up takes longer than a small pass."""
+    return tuple(inspect.signature(kind).parameters)
 
 
 def _native_rows(data: Data) -> Any:

@@ -26,10 +26,13 @@ KEPT_LOSSES = 16
 class Initializer(Protocol):
     """Whatever proposes initial centers."""
 
-    random: bool
-    """Whether another call may give other centers, so that restarts make sense."""
-    careful: bool
-    """Whether all its proposals are good ones, so that few restarts will do."""
+    @property
+    def random(self) -> bool:
+        """Whether another call may give other centers, so that restarts make sense."""
+
+    @property
+    def careful(self) -> bool:
+        """Whether all its proposals are good ones, so that few restarts will do."""
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Initial centers of shape (n_clusters, n_features), float64."""

@@ -115,15 +115,16 @@ def reach(
     median = grouped_median(powers, labels, weights, n_clusters)
     off = np.abs(powers - median[labels])
     deviation = NORMAL * grouped_median(off, labels, weights, n_clusters)
-    # Where half of the weight is in one place, the rest says more, if it is not just outliers.
-    rest = off > 0
-    elsewhere = NORMAL * grouped_median(off[rest], labels[rest], weights[rest], n_clusters)
-    shares = [np.bincount(labels[some], weights[some], n_clusters) for some in (rest, slice(None))]
-    much = (deviation == 0) & (shares[0] >= MUCH * shares[1])
-    deviation = np.where(much, elsewhere, deviation)
+    masses = np.bincount(labels, weights, n_clusters)
+    if (deviation == 0).any():
+        # Where half of the weight is in one place, the rest says more, if it is not just outliers.
+        rest = off > 0
+        elsewhere = NORMAL * grouped_median(off[rest], labels[rest], weights[rest], n_clusters)
+        much = np.bincount(labels[rest], weights[rest], n_clusters) >= MUCH * masses
+        deviation = np.where((deviation == 0) & much, elsewhere, deviation)
     deviation = np.maximum(deviation, LEAST_DEVIATION * median)
     few = np.bincount(labels, minlength=n_clusters) < LEAST_CLUSTER
-    few |= np.bincount(labels, weights, n_clusters) < least * weights.sum() / n_clusters
+    few |= masses < least * weights.sum() / n_clusters
     return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
 
 
@@ -131,7 +132,9 @@ def grouped_median(
     values: Floats, labels: NDArray[np.integer], weights: Floats, n_groups: int
 ) -> Floats:
     """Per group, the smallest value with half of the weight at or below it; NaN if it is empty."""
-    order = np.lexsort((values, labels))
+    order = np.argsort(values)
+    small = labels.astype(np.min_scalar_type(n_groups), copy=False)  # Sorted by their digits.
+    order = order[np.argsort(small[order], kind="stable")]
     mass = np.cumsum(weights[order])
     ends = np.cumsum(np.bincount(labels, minlength=n_groups))
     bounds = np.concatenate([[0.0], mass])[np.concatenate([[0], ends])]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
+from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv
 
 from sfumato.data import draw
@@ -50,6 +51,8 @@ FIRST_FITS = 2
 """Fits of which the best is taken where there is none to compare with."""
 CLEARLY_WORSE = 0.005
 """Relative excess of an objective that is not a matter of taste."""
+SAME, ENOUGH_REPEATS = 0.1, 2
+"""Share of the mean loss by which centers of equal fits may differ; how many equal ones will do."""
 STILL = 0.01
 """Relative change below which the cap is still."""
 BETWEEN_ROWS = np.sqrt(2.0)
@@ -79,39 +82,53 @@ class RobustSeeds:
 
     Seeds that are clearly worse than the best so far are replaced by these: once memberships are
     soft, two centers in a large cluster can cost less than one in it and one in a small cluster.
+    Where three fits out of independent draws have come to the same centers, no more are made.
     """
 
-    random = True
     careful = True
 
     def __init__(self) -> None:
         self._sample: ResidentEngine | None = None
         self._cap: float | None = None
-        self._best: Solution | None = None
-        self._waiting: list[Solution] = []
+        self._best: Repeated | None = None
+        self._begun = False
+
+    @property
+    def random(self) -> bool:
+        """Whether another call may give other centers: until fits agree."""
+        return self._best is None or self._best.repeats < ENOUGH_REPEATS
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Centers of a short fit to the sample; the first time, of the one that set the cap."""
+        best = self.best(engine, n_clusters, rng)
+        if not self._begun or not self.random:
+            self._begun = True
+            return best.fit.centers
+        sample, cap = self._sampled(engine, n_clusters, rng), self.cap(engine, n_clusters, rng)
+        found = capped_fit(sample, cap, n_clusters, rng)
+        self._best = best.beside(found, sample)
+        alike = found.objective <= (1 + CLEARLY_WORSE) * self._best.fit.objective
+        return (found if alike else self._best.fit).centers
+
+    def best(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Repeated:
+        """Best fit so far; at first, of those that set the cap."""
         cap = self.cap(engine, n_clusters, rng)
-        sample = self._sampled(engine, n_clusters, rng)
-        found = self._waiting.pop() if self._waiting else capped_fit(sample, cap, n_clusters, rng)
-        if self._best is None or found.objective < self._best.objective:
-            self._best = found
-        alike = found.objective <= (1 + CLEARLY_WORSE) * self._best.objective
-        return (found if alike else self._best).centers
+        if self._best is None:
+            sample = self._sampled(engine, n_clusters, rng)
+            self._best = best_fit(sample, cap, n_clusters, rng, FIRST_FITS)
+        return self._best
 
     def cap(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
         """The cap of the problem's loss, or one that is found and remembered."""
         if self._cap is None:
-            sample = self._sampled(engine, n_clusters, rng)
             given = getattr(engine.problem.loss, "cap", "auto")
             if is_auto(given):
+                sample = self._sampled(engine, n_clusters, rng)
                 found = automatic_cap(sample, n_clusters, rng)
                 self._cap = np.inf if found is None else found.cap
-                self._waiting = [] if found is None else [found.fit]
+                self._best = None if found is None else found.best
             else:
                 self._cap = float(given)
-                self._waiting = [best_fit(sample, self._cap, n_clusters, rng, FIRST_FITS)]
         return self._cap
 
     def _sampled(
@@ -141,14 +158,43 @@ def automatic_cap(
             break
     # A small cap that would have grown, had it been allowed to, is not one that rows have chosen.
     best = min((found for found in settled if found.cap != SMALLER * first), key=lambda f: f.misfit)
-    return best._replace(fit=solve(_capped(sample, best.cap), best.fit.centers, SHORT))
+    repeated = best.best.go_on(_capped(sample, best.cap))
+    for other in settled:
+        if other is not best and repeated.is_same(other.best.fit, sample):
+            repeated = repeated._replace(repeats=repeated.repeats + 1 + other.best.repeats)
+    return best._replace(best=repeated)
+
+
+class Repeated(NamedTuple):
+    """A fit, and how many fits from other seeds came to the same centers."""
+
+    fit: Solution
+    repeats: int = 0
+
+    def beside(self, other: Solution, sample: ResidentEngine) -> Repeated:
+        """The better one of both."""
+        repeats = self.repeats + 1 if self.is_same(other, sample) else 0
+        if other.objective < self.fit.objective:
+            return Repeated(other, repeats)
+        return Repeated(self.fit, max(repeats, self.repeats))
+
+    def is_same(self, other: Solution, sample: ResidentEngine) -> bool:
+        """Whether each center has one of the other fit near, and no two the same one."""
+        near = SAME * self.fit.objective / float(sample.data.weights_or_ones().sum())
+        distances = cdist(self.fit.centers, other.centers)
+        partners = set(distances.argmin(axis=1))
+        return len(partners) == len(distances) and bool((distances.min(axis=1) <= near).all())
+
+    def go_on(self, engine: ResidentEngine) -> Repeated:
+        """Some more iterations, of another problem."""
+        return self._replace(fit=solve(engine, self.fit.centers, SHORT))
 
 
 class Settled(NamedTuple):
     """A cap that is still, with a fit, and what was seen at it."""
 
     cap: float
-    fit: Solution
+    best: Repeated
     missed: float
     """Share of the weight beyond the reaches of all clusters."""
     misfit: float
@@ -164,14 +210,14 @@ def settle(
 ) -> Settled:
     """Rounds of short fits and of looking at the distances, from the largest cap on."""
     cap = largest
-    fit = best_fit(sample, cap, n_clusters, rng, fits)
+    best = best_fit(sample, cap, n_clusters, rng, fits)
     for _ in range(ROUNDS):
-        clusters = look(sample, fit.centers, cap)
+        clusters = look(sample, best.fit.centers, cap)
         before, cap = cap, min(largest, clusters.widest(cap))
         if abs(cap - before) <= STILL * before:
             break
-        fit = solve(_capped(sample, cap), fit.centers, SHORT)
-    return Settled(cap, fit, clusters.missed(), clusters.misfit())
+        best = best.go_on(_capped(sample, cap))
+    return Settled(cap, best, clusters.missed(), clusters.misfit())
 
 
 class Clusters(NamedTuple):
@@ -252,10 +298,12 @@ def first_cap(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomStat
 
 def best_fit(
     sample: ResidentEngine, cap: float, n_clusters: int, rng: np.random.RandomState, fits: int
-) -> Solution:
+) -> Repeated:
     """Best of some capped fits."""
-    found = (capped_fit(sample, cap, n_clusters, rng) for _ in range(fits))
-    return min(found, key=lambda fit: fit.objective)
+    best = Repeated(capped_fit(sample, cap, n_clusters, rng))
+    for _ in range(1, fits):
+        best = best.beside(capped_fit(sample, cap, n_clusters, rng), sample)
+    return best
 
 
 def capped_fit(
@@ -282,7 +330,7 @@ def swapped(
     beyond the cap, because a small cluster may have none.
     """
     weights, order = wide.data.weights_or_ones(), wide.order()
-    centers, losses = centers.copy(), _losses(wide, centers)
+    centers, losses = centers.copy(), _losses(wide, centers)[0]
     for _ in range(SWAPS):
         labels = losses.argmin(axis=1)
         nearest, second = np.partition(losses, 1, axis=1)[:, :2].T
@@ -293,11 +341,11 @@ def swapped(
         if missed.any():
             drawn = np.concatenate([drawn, draw(missed, order, BEYOND, rng)])
         candidates = wide.take(drawn)
-        new = _losses(wide, candidates)
-        kept = np.minimum(new, nearest[:, None])
+        new, totals = _losses(wide, candidates, nearest)
         # What the rows of each cluster lose with its center, beside what all win by the new one.
         rows = csc_array((weights, labels, np.arange(len(labels) + 1)), (len(centers), len(labels)))
-        totals = weights @ kept + rows @ (np.minimum(new, second[:, None]) - kept)
+        left = np.minimum(np.maximum(new, nearest[:, None]), second[:, None])
+        totals = totals + rows @ (left - nearest[:, None])
         if not totals.min() < (1 - ROUNDING) * (weights @ nearest):
             break
         worst, best = divmod(int(totals.argmin()), len(drawn))
@@ -306,8 +354,14 @@ def swapped(
     return centers
 
 
-def _losses(engine: ResidentEngine, centers: Floats) -> Floats:
-    return engine.problem.loss.value(engine.distances(centers).astype(np.float64) ** 2)
+def _losses(
+    engine: ResidentEngine, centers: Floats, costs: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Losses of all rows to all centers, and the weighted totals of these or of lower costs."""
+    losses = np.empty((engine.n_rows, len(centers)), dtype=engine.dtype)
+    if costs is None:
+        costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
+    return losses, engine.potentials(np.ascontiguousarray(costs), centers, losses)
 
 
 def _radii(distances: Floats, weights: Floats, masses: tuple[float, ...]) -> Floats:
@@ -317,12 +371,15 @@ def _radii(distances: Floats, weights: Floats, masses: tuple[float, ...]) -> Flo
     """
     if np.ptp(weights) == 0:
         places = np.searchsorted(np.cumsum(weights), masses).clip(max=len(weights) - 1)
-        radii = np.partition(distances, places, axis=1)[:, places]
+        front = np.partition(distances, max(places), axis=1)[:, : max(places) + 1]
+        radii = np.sort(front, axis=1)[:, places]
     else:
         order = np.argsort(distances, axis=1)
         mass = np.cumsum(weights[order], axis=1)
         places = np.array([np.searchsorted(row, masses) for row in mass]).clip(max=len(weights) - 1)
         radii = np.take_along_axis(distances, np.take_along_axis(order, places, axis=1), axis=1)
+    if radii.all():
+        return radii
     elsewhere = np.where(distances > 0, distances, np.inf).min(axis=1, keepdims=True) / 4
     return np.where((radii == 0) & (elsewhere < np.inf), elsewhere, radii)
 

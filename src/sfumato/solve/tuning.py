@@ -80,9 +80,11 @@ def _pilot(
     engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
 ) -> Solution:
     """Best of a few short hard fits."""
-    starts = PILOT_STARTS if initializer.random and not initializer.careful else 1
+    if isinstance(initializer, RobustSeeds):
+        return solve(engine, initializer.best(engine, n_clusters, rng).fit.centers, PILOT)
     fits = [
-        solve(engine, initializer.centers(engine, n_clusters, rng), PILOT) for _ in range(starts)
+        solve(engine, initializer.centers(engine, n_clusters, rng), PILOT)
+        for _ in range(PILOT_STARTS if initializer.random else 1)
     ]
     return min(fits, key=lambda fit: fit.objective)
 
