@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.robustness.cases import Blobs, Pictures, Sample, strange
 from benchmarks.robustness.cells import Cell, Store, run_cell, run_missing, wanted
-from benchmarks.robustness.measures import center_errors, measure
+from benchmarks.robustness.measures import center_errors, ideal_auroc, measure
 from benchmarks.robustness.peers import PEERS, Found, Peer, Task
 from benchmarks.robustness.references import (
     best_trimmed_k_means,
@@ -14,7 +14,7 @@ from benchmarks.robustness.references import (
     noise_memberships,
     trimmed_k_means,
 )
-from benchmarks.robustness.summary import Summary
+from benchmarks.robustness.summary import Summary, complete
 from sklearn.cluster import KMeans
 
 from sfumato import FuzzyCMeans
@@ -120,6 +120,22 @@ def test_measures_by_hand():
 def test_centers_are_matched_one_to_one():
     true, found = np.array([[0.0], [4.0]]), np.array([[3.0], [100.0]])
     np.testing.assert_allclose(center_errors(true, found), [3, 96])
+
+
+def test_cases_that_some_method_has_not_been_through_are_left_out():
+    done = [Cell("a", method, seed, 0.0) for method in ("x", "y") for seed in range(2)]
+    seed_missing = [Cell("b", "x", seed, 0.0) for seed in range(2)] + [Cell("b", "y", 0, 0.0)]
+    method_missing = [Cell("c", "x", 0, 0.0)]
+    assert complete(done + seed_missing + method_missing) == done
+
+
+def test_the_ideal_ranking_counts_in_widths():
+    """Clusters of widths 1 and 10; what is 5 from a center is far from the one only."""
+    X = np.array([[1.0], [-1.0], [110.0], [90.0]])
+    for outlier, expected in ((5.0, 1.0), (95.0, 0.0)):
+        rows, target = np.append(X, [[outlier]], axis=0), np.array([0, 0, 1, 1, -1])
+        found = ideal_auroc(Sample(rows, target, 2, centers=np.array([[0.0], [100.0]])))
+        assert found == expected
 
 
 def test_strange_pictures():

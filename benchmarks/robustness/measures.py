@@ -74,6 +74,15 @@ def centers(true: np.ndarray, found: np.ndarray, clean: np.ndarray) -> Measures:
     }
 
 
+def ideal_auroc(sample: Sample) -> float:
+    """AUROC of whoever knows the centers and the widths of the clusters, and scores by these."""
+    assert sample.centers is not None, "pictures have no true centers"
+    distances = euclidean_distances(sample.X, sample.centers)
+    clusters = range(len(sample.centers))
+    widths = [np.sqrt((distances[sample.target == k, k] ** 2).mean()) for k in clusters]
+    return float(roc_auc_score(~sample.inliers, (distances / widths).min(axis=1)))
+
+
 def scores(sample: Sample, found: Found) -> Measures:
     """Ranking of outliers before inliers, and false alarms at the default threshold."""
     outlying = ~sample.inliers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -89,6 +89,17 @@ class Summary:
             if ours is not None and best is not None and best[1] > ours + MARGIN:
                 found.append((case.name, ours, *best))
         return found
+
+
+def complete(cells: Iterable[Cell]) -> list[Cell]:
+    """Cells of those cases that every method has been through from as many seeds."""
+    cells = list(cells)
+    methods = {cell.method for cell in cells}
+    seeds = Counter((cell.case, cell.method) for cell in cells)
+    found = {
+        cell.case for cell in cells if len({seeds[cell.case, method] for method in methods}) == 1
+    }
+    return [cell for cell in cells if cell.case in found]
 
 
 def limits(summary: Summary) -> list[Goal]:
