@@ -19,9 +19,10 @@ from sfumato import (
     Squared,
 )
 from sfumato.datasets import make_blobs_with_outliers
-from sfumato.solve import robust
+from sfumato.solve import caps, short_fits
+from sfumato.solve.caps import first_cap
 from sfumato.solve.reaches import FALSE_ALARMS
-from sfumato.solve.robust import RobustSeeds, first_cap, sample_rows, swapped
+from sfumato.solve.robust import RobustSeeds, sample_rows
 from tests.catalogue import (
     N_CLUSTERS,
     blobs,
@@ -185,7 +186,7 @@ def test_the_sample_is_bounded(dtype, weighted, monkeypatch):
         seen.append(sample.n_rows)
         return first_cap(sample, n_clusters, rng)
 
-    monkeypatch.setattr(robust, "first_cap", spy)
+    monkeypatch.setattr(caps, "first_cap", spy)
     sample = contaminated(n_rows=20_000)
     cap = cap_of(sample.data.astype(dtype), row_weights(20_000) if weighted else None)
     assert seen == [sample_rows(6)]
@@ -194,77 +195,19 @@ def test_the_sample_is_bounded(dtype, weighted, monkeypatch):
 
 def test_seeding_looks_at_the_sample_alone(monkeypatch):
     seen = []
-    fit = robust.capped_fit
+    greedy_seeds = short_fits.greedy_seeds
 
-    def spy(sample, cap, n_clusters, rng):
+    def spy(sample, *others):
         seen.append(sample.n_rows)
-        return fit(sample, cap, n_clusters, rng)
+        return greedy_seeds(sample, *others)
 
-    monkeypatch.setattr(robust, "capped_fit", spy)
+    monkeypatch.setattr(short_fits, "greedy_seeds", spy)
     FuzzyCMeans(6, init="robust", random_state=0).fit(contaminated(n_rows=20_000).data)
     assert set(seen) == {sample_rows(6)}
 
 
 def test_the_sample_grows_with_the_clusters_alone():
     assert sample_rows(1000) - sample_rows(10) == 32 * 990
-
-
-# Swaps.
-
-
-@every_engine
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_swaps_lower_the_total(engine_name, weighted):
-    X = contaminated().data
-    weights = row_weights(600) if weighted else None
-    engine = make_engine(engine_name, X, Capped(8.0), Hard(), weights)
-    rng = np.random.RandomState(0)
-    lower = 0
-    for seed in range(10):
-        centers = X[np.random.default_rng(seed).choice(600, 6, replace=False)]
-        given = centers.copy()
-        found = swapped(engine, centers, 5.0, rng)
-        assert_array_equal(centers, given)
-        before, after = (
-            total(X, C, 8.0, 1.0 if weights is None else weights) for C in (centers, found)
-        )
-        assert after < before or np.array_equal(found, centers)
-        lower += after < before
-    assert lower >= 5
-
-
-def test_the_best_exchange_of_all_is_taken():
-    """A cluster without a center, and two centers in another: one of these two goes there."""
-    X = np.concatenate([np.linspace(-1, 1, 50), 100 + np.linspace(-1, 1, 50), [900.0]])[:, None]
-    engine = make_engine("native", X, Capped(4.0), Hard())
-    found = swapped(engine, np.array([[-0.5], [0.5]]), 3.0, np.random.RandomState(0))
-    assert sorted(np.round(found[:, 0], -2)) == [0, 100]
-
-
-@every_engine
-def test_nothing_to_swap(engine_name):
-    X = blobs()
-    state = np.random.RandomState(0)
-    before = state.get_state()[2]
-    places = np.repeat(X[:N_CLUSTERS], 20, axis=0)
-    engine = make_engine(engine_name, places, Capped(1e4), Hard())
-    assert_array_equal(swapped(engine, X[:N_CLUSTERS], 1e3, state), X[:N_CLUSTERS])
-    assert state.get_state()[2] == before, "nothing was drawn, as all rows are on centers"
-
-
-def test_lone_outliers_are_no_place_for_a_center():
-    X = np.concatenate([np.zeros(50), np.full(50, 100.0), [900.0, -700.0]])[:, None]
-    engine = make_engine("native", X, Capped(4.0), Hard())
-    centers = np.array([[0.0], [100.0]])
-    assert_array_equal(swapped(engine, centers, 3.0, np.random.RandomState(0)), centers)
-
-
-def test_rows_of_weight_zero_are_no_reason_to_swap():
-    X = np.concatenate([np.zeros(50), np.full(50, 100.0), np.full(300, 900.0)])[:, None]
-    weights = np.repeat([1.0, 1.0, 0.0], [50, 50, 300])
-    engine = make_engine("native", X, Capped(4.0), Hard(), weights)
-    centers = np.array([[0.0], [100.0]])
-    assert_array_equal(swapped(engine, centers, 3.0, np.random.RandomState(0)), centers)
 
 
 # Seeds.

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 
-from sfumato import L21, Capped, CappedREFCMFS, Hard
-from sfumato.solve import robust
+from sfumato import Capped, CappedREFCMFS, Hard
+from sfumato.solve import short_fits
+from sfumato.solve.caps import FIRST_FITS
 from sfumato.solve.robust import RobustSeeds
 from tests.catalogue import make_engine
 from tests.test_robust import contaminated, every_kind
@@ -14,14 +15,14 @@ from tests.test_robust import contaminated, every_kind
 
 @pytest.fixture
 def fits(monkeypatch):
-    """Objectives of the short fits that are made."""
-    made, fit = [], robust.capped_fit
+    """Seeds of the short fits that are made."""
+    made, greedy_seeds = [], short_fits.greedy_seeds
 
     def spy(*given):
-        made.append(fit(*given))
+        made.append(greedy_seeds(*given))
         return made[-1]
 
-    monkeypatch.setattr(robust, "capped_fit", spy)
+    monkeypatch.setattr(short_fits, "greedy_seeds", spy)
     return made
 
 
@@ -46,30 +47,8 @@ def test_seeds_that_differ_are_sought_on(fits):
     X = np.random.default_rng(0).uniform(size=(400, 5))
     found, initializer = proposals(X, 12, calls=8, loss=Capped(1.0))
     assert initializer.random
-    assert len(fits) == robust.FIRST_FITS + 7
+    assert len(fits) == FIRST_FITS + 7
     assert len({centers.tobytes() for centers in found}) > 1
-
-
-def test_fits_are_the_same_if_their_centers_pair_off():
-    engine = make_engine("native", np.array([[0.0], [10.0], [20.0]]), L21(), Hard())
-    centers = np.array([[0.3], [10.0], [20.0]])  # A mean loss of 0.1, so 0.01 is near.
-    fit, better, shuffled, elsewhere, doubled = (
-        robust.solve(engine, np.asarray(start, dtype=float), robust.Stopping(1, 0.0))
-        for start in (
-            centers,
-            [[0.295], [10.0], [20.0]],
-            centers[[2, 0, 1]],
-            [[0.32], [10.0], [20.0]],
-            centers[[0, 1, 1]],
-        )
-    )
-    best = robust.Repeated(fit)
-    assert best.beside(shuffled, engine) == robust.Repeated(fit, 1)
-    assert best.beside(better, engine) == robust.Repeated(better, 1)
-    assert best.beside(elsewhere, engine) == robust.Repeated(fit, 0)
-    assert best.beside(doubled, engine) == robust.Repeated(fit, 0)
-    assert robust.Repeated(elsewhere, 1).beside(fit, engine) == robust.Repeated(fit, 0)
-    assert robust.Repeated(fit, 1).beside(elsewhere, engine) == robust.Repeated(fit, 1)
 
 
 def test_starts_that_would_be_the_same_are_left_out():

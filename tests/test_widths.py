@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard
-from sfumato.solve.robust import swapped
+from sfumato.solve.short_fits import swapped
 from tests.catalogue import each, make_engine
 
 WIDTHS = [(1, 1, 1, 5, 5, 5), (1, 1, 1, 1, 1, 5)]
