@@ -128,8 +128,9 @@ class CappedREFCMFS(Preset):
 
     Notes
     -----
-    A clump of outliers nearly as large as a cluster is a cluster, and is given a center. What was
-    measured is in ``docs/robustness.md``.
+    A clump of outliers nearly as large as a cluster is a cluster, and is given a center. Where no
+    row lies beyond the cap, and no clusters stand out, starts are drawn as by :class:`REFCMFS`, and
+    the fit is nearly the same. What was measured is in ``docs/robustness.md``.
 
     Examples
     --------

@@ -80,8 +80,8 @@ def _pilot(
     engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
 ) -> Solution:
     """Best of a few short hard fits."""
-    if isinstance(initializer, RobustSeeds):
-        return solve(engine, initializer.best(engine, n_clusters, rng).fit.centers, PILOT)
+    if isinstance(initializer, RobustSeeds) and initializer.careful:
+        return solve(engine, initializer.best(engine, n_clusters, rng), PILOT)
     fits = [
         solve(engine, initializer.centers(engine, n_clusters, rng), PILOT)
         for _ in range(PILOT_STARTS if initializer.random else 1)
