@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
 
 import sfumato
 from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard
@@ -133,3 +134,12 @@ def test_a_needless_search_has_drawn_nothing():
     found = robust.search(engine, 12, rng)
     assert found.needless
     assert rng.uniform() == np.random.RandomState(0).uniform()
+
+
+@every_seed
+def test_seeds_that_are_rows_of_many_features_are_moved_without_the_cap_first(seed):
+    """Two rows of a cluster are farther apart there than any row is from its center."""
+    made = contaminated("between", 200, n_rows=1000, seed=seed + 1, box=1.0)
+    model = CappedREFCMFS(6, random_state=seed + 1).fit(made.data)
+    inliers = made.target >= 0
+    assert adjusted_rand_score(made.target[inliers], model.labels_[inliers]) > 0.99

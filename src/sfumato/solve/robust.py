@@ -12,8 +12,9 @@ from sfumato.problem import L21, Capped, Hard, Problem
 from sfumato.problem.checks import is_auto
 from sfumato.solve.caps import FIRST_FITS, automatic_cap
 from sfumato.solve.initializers import KMeansPlusPlus
-from sfumato.solve.short_fits import Repeated, best_fit, capped_fit
+from sfumato.solve.short_fits import SHORT, Repeated, at_cap, best_fit, capped_fit
 from sfumato.solve.solution import Solution
+from sfumato.solve.solver import solve
 
 Floats = NDArray[np.floating]
 
@@ -61,7 +62,10 @@ class RobustSeeds:
         search = self._searched(engine, n_clusters, rng)
         if search.needless:
             uncapped = engine.with_problem(Problem(L21(), engine.problem.membership))
-            return KMeansPlusPlus().centers(uncapped, n_clusters, rng)
+            seeds = KMeansPlusPlus().centers(uncapped, n_clusters, rng)
+            # Rows may be farther apart than the cap, and would then not move: iterate without it.
+            near = search.none_beyond(seeds)
+            return seeds if near else solve(uncapped, seeds, SHORT).centers
         return search.centers(rng) if self.random else search.best.fit.centers
 
     def best(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
@@ -90,6 +94,16 @@ class Search:
     """Fits that have not been proposed yet."""
     needless: bool = False
     """Whether there are no outliers to be robust against."""
+
+    def none_beyond(self, centers: Floats) -> bool:
+        """Whether no row of the sample lies beyond the cap."""
+        distances = (
+            at_cap(self.sample, self.cap)
+            .assign(centers, distances=True, memberships=False)
+            .distances
+        )
+        assert distances is not None
+        return bool(distances.max() <= self.cap)
 
     def another(self, rng: np.random.RandomState) -> Solution:
         """Fit from new seeds, compared with the best."""
@@ -126,8 +140,8 @@ def search(engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Searc
         best = best_fit(sample, cap, n_clusters, rng, FIRST_FITS)
     found = Search(sample, n_clusters, cap, best, [best.fit])
     if settled is not None and isinstance(loss, Capped) and not best.repeats:
-        both = (sample, engine)
-        found.needless = all(none_beyond(rows, best.fit.centers, cap) for rows in both)
+        centers = best.fit.centers
+        found.needless = found.none_beyond(centers) and none_beyond(engine, centers, cap)
     if found.needless:
         rng.set_state(before)
         return found
