@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato import REFCMFS, Capped, FuzzyClustering, Power, checkpoints
+from sfumato import REFCMFS, Capped, CappedREFCMFS, FuzzyClustering, Power, checkpoints
 from sfumato.engines.chunked import ChunkedEngine
 from sfumato.streams import stream
 from tests.catalogue import blobs
@@ -99,6 +99,18 @@ def test_ways_to_start_and_to_step(
 ) -> None:
     rows = KINDS[kind][0]()
     check_law(sweeps, tmp_path, REFCMFS(4, n_active=3, random_state=0), rows, WEIGHTS, **parameters)
+
+
+@pytest.mark.parametrize("kind", ["native", "stream"])
+@pytest.mark.parametrize("n_init", ["auto", 3])
+def test_rows_without_outliers_under_a_capped_loss(
+    kind: str, n_init: Any, sweeps: Sweeps, tmp_path: Path
+) -> None:
+    """They have more starts than robust seeds have: what is kept must not depend on these."""
+    rows = np.random.default_rng(0).random((600, 5))
+    data = stream(rows, chunk_rows=170) if kind == "stream" else rows
+    model = CappedREFCMFS(8, random_state=0)
+    check_law(sweeps, tmp_path, model, data, shares=(*SHARES, 0.99), n_init=n_init)
 
 
 def test_wide_rows_are_solved_in_their_span(sweeps: Sweeps, tmp_path: Path) -> None:

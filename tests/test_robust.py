@@ -78,6 +78,14 @@ def test_the_cap_is_between_the_reach_and_the_neighbors(kind, n_features, seed):
     assert reach < cap < 1.8 * reach
 
 
+@every_seed
+def test_the_cap_does_not_depend_on_the_draws(seed):
+    """Where a small cap describes the rows as well as a large one, it is not a matter of luck."""
+    X = contaminated("cauchy", 2, n_rows=1000, seed=seed).data
+    caps = [cap_of(X, seed=draw) for draw in range(8)]
+    assert max(caps) < 1.1 * min(caps)
+
+
 @every_kind
 def test_outliers_do_not_move_the_cap(kind):
     sample = contaminated(kind, n_rows=1500)

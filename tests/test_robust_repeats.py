@@ -7,10 +7,12 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 import sfumato
-from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard
-from sfumato.solve import robust, short_fits
+from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard, Power
+from sfumato.solve import caps, robust, short_fits
 from sfumato.solve.caps import FIRST_FITS
 from sfumato.solve.robust import RobustSeeds
+from sfumato.solve.solution import IterationRecord, Outcome, Solution
+from sfumato.solve.tuning import tune
 from tests.catalogue import csr, each, every_dtype, every_loss, make_engine, row_weights
 from tests.test_robust import contaminated, every_kind, every_seed
 
@@ -53,18 +55,68 @@ def test_seeds_that_differ_are_sought_on(fits):
     assert len({centers.tobytes() for centers in found}) > 1
 
 
-def test_starts_that_would_be_the_same_are_left_out():
-    X = contaminated(n_rows=1200).data
-    one, many = (CappedREFCMFS(6, n_init=n, random_state=0).fit(X) for n in (1, 9))
-    assert_array_equal(one.cluster_centers_, many.cluster_centers_)
-    starts = []
+def test_fits_at_other_caps_count_too():
+    engine = make_engine("native", contaminated(n_features=10, n_rows=1200).data, Capped(), Hard())
+    assert caps.automatic_cap(engine, 6, np.random.RandomState(0)).fits.repeats > 1
 
-    def spy(X, n_clusters, random_state):
-        starts.append(0)
-        return X[random_state.choice(len(X), n_clusters, replace=False)]
 
-    CappedREFCMFS(6, init=spy, n_init=9, cap=5.0, fuzzifier=1.1, random_state=0).fit(X)
-    assert len(starts) == 9
+@pytest.fixture
+def given_fits(monkeypatch):
+    """Let short fits have the given objectives, and centers at that place."""
+
+    def make(*objectives):
+        left = list(objectives)
+
+        def fit(*_):
+            objective = left.pop(0)
+            record = IterationRecord(objective, 0.0, 0.0, (), 1)
+            return Solution(np.full((2, 1), objective), (record,), Outcome.CONVERGED)
+
+        for module in (robust, short_fits):
+            monkeypatch.setattr(module, "capped_fit", fit)
+        return left
+
+    return make
+
+
+def firsts(centers):
+    return [float(proposal[0, 0]) for proposal in centers]
+
+
+def test_the_first_proposal_is_the_best_of_four_fits(given_fits):
+    left = given_fits(12.0, 11.0, 10.0, 10.04, 9.0)
+    found, _ = proposals(np.arange(9.0)[:, None], 2, calls=3, loss=Capped(4.0))
+    assert firsts(found) == [10.0, 10.0, 10.04]
+    assert left == [9.0]
+
+
+def test_a_fit_that_is_clearly_worse_gives_way_to_the_best(given_fits):
+    given_fits(12.0, 10.0, 10.04, 10.06, 9.0, 9.04, 9.06)
+    found, _ = proposals(np.arange(9.0)[:, None], 2, calls=6, loss=Capped(4.0))
+    assert firsts(found) == [10.0, 10.04, 10.0, 9.0, 9.04, 9.0]
+
+
+def test_a_generator_is_drawn_from_once_for_each_proposal(given_fits):
+    """So that another fit with the same generator draws others."""
+    X = contaminated().data
+    rng = np.random.RandomState(0)
+    first, second = (CappedREFCMFS(6, n_init=1, random_state=rng).fit(X) for _ in range(2))
+    assert not np.array_equal(first.cluster_centers_, second.cluster_centers_)
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_generator_will_do():
+    rng = np.random.RandomState(np.random.PCG64(0))
+    assert CappedREFCMFS(6, random_state=rng).fit(contaminated().data).outliers_.any()
+
+
+def test_pilots_begin_with_the_best_fit(monkeypatch):
+    engine = make_engine("native", contaminated().data, Capped(), Power(3))
+    initializer, rng = RobustSeeds(), np.random.RandomState(0)
+    monkeypatch.setattr(initializer, "centers", None)
+    problem, dimension = tune(engine, 6, initializer, rng)
+    assert problem.loss.cap == initializer.cap(engine, 6, rng)
+    assert dimension == 3
 
 
 # Data without outliers and without clusters that stand out.
@@ -121,19 +173,47 @@ def test_a_single_outlier_is_seen_though_no_sample_has_it(n_rows, seed):
 
 
 @every_loss
-def test_robust_seeds_remain_robust_where_they_were_asked_for(loss, fits):
+def test_robust_seeds_remain_robust_where_they_were_asked_for(loss):
     """Only the cap that a loss leaves to the data may turn out to be needless."""
     part = Capped(0.9) if isinstance(loss, Capped) else loss
-    proposals(shapeless(), 12, calls=3, loss=part)
-    assert len(fits) >= 3
+    _, initializer = proposals(shapeless(), 12, calls=3, loss=part)
+    assert initializer.careful
+    assert not initializer.may_be_clean()
 
 
-def test_a_needless_search_has_drawn_nothing():
+def test_clusters_that_stand_out_have_robust_seeds_though_there_are_no_outliers():
+    made = contaminated(n_rows=1000)
+    _, initializer = proposals(made.data[made.target >= 0], 6, calls=2)
+    assert not initializer.may_be_clean()
+
+
+@every_seed
+def test_many_clusters_have_robust_seeds_where_ordinary_ones_miss_some(seed):
+    rng = np.random.default_rng(seed)
+    target = rng.integers(100, size=4000)
+    X = rng.uniform(0, 10, size=(100, 8))[target] + 0.7 * rng.normal(size=(4000, 8))
+    model = CappedREFCMFS(100, random_state=seed).fit(X)
+    assert adjusted_rand_score(target, model.labels_) > 0.97
+
+
+def test_a_search_for_nothing_has_drawn_nothing():
+    """Nor is the generator set back: others may be drawing from it at the same time."""
     engine = make_engine("native", shapeless(), Capped(), Hard())
     rng = np.random.RandomState(0)
-    found = robust.search(engine, 12, rng)
-    assert found.needless
+    initializer = RobustSeeds()
+    assert np.isfinite(initializer.cap(engine, 12, rng))
+    assert initializer.may_be_clean()
+    assert initializer.decide(robust=1.0, plain=1.01)
     assert rng.uniform() == np.random.RandomState(0).uniform()
+    assert not initializer.careful
+
+
+def test_ordinary_seeds_that_end_higher_will_not_do():
+    engine = make_engine("native", shapeless(), Capped(), Hard())
+    initializer = RobustSeeds()
+    initializer.cap(engine, 12, np.random.RandomState(0))
+    assert not initializer.decide(robust=1.0, plain=1.02)
+    assert initializer.careful
 
 
 @every_seed

@@ -126,7 +126,10 @@ def test_cases_that_some_method_has_not_been_through_are_left_out():
     done = [Cell("a", method, seed, 0.0) for method in ("x", "y") for seed in range(2)]
     seed_missing = [Cell("b", "x", seed, 0.0) for seed in range(2)] + [Cell("b", "y", 0, 0.0)]
     method_missing = [Cell("c", "x", 0, 0.0)]
-    assert complete(done + seed_missing + method_missing) == done
+    pictures = [Cell("d", "x", 0, 0.0)]
+    cases = dict.fromkeys("abc", Blobs("uniform", 0.1, 2, "equal")) | {"d": Pictures("d", "salt")}
+    found = complete(done + seed_missing + method_missing + pictures, cases)
+    assert found == done + pictures
 
 
 def test_the_ideal_ranking_counts_in_widths():

@@ -87,3 +87,11 @@ def test_fits_are_the_same_if_their_centers_pair_off():
     assert best.beside(doubled, engine) == Repeated(fit, 0)
     assert Repeated(elsewhere, 1).beside(fit, engine) == Repeated(fit, 0)
     assert Repeated(fit, 1).beside(elsewhere, engine) == Repeated(fit, 1)
+
+
+def test_fits_that_go_on_have_been_repeated_as_often():
+    engine = make_engine("native", np.array([[0.0], [10.0]]), L21(), Hard())
+    fit = solve(engine, np.array([[1.0], [9.0]]), Stopping(1, 0.0))
+    further = Repeated(fit, 2).go_on(engine)
+    assert further.repeats == 2
+    assert further.fit.objective < fit.objective

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for report in found:
         print(section(report))
     if options.write:
-        write_page(Summary(complete(stored), cases), setting(), options.quick)
+        write_page(Summary(complete(stored, cases), cases), setting(), options.quick)
         print("Wrote docs/robustness.md")
     return 0 if all(report.kept for report in found) else 1
 

@@ -91,13 +91,18 @@ class Summary:
         return found
 
 
-def complete(cells: Iterable[Cell]) -> list[Cell]:
-    """Cells of those cases that every method has been through from as many seeds."""
-    cells = list(cells)
+def complete(cells: Iterable[Cell], cases: dict[str, Case]) -> list[Cell]:
+    """Cells of those cases that every method has been through from as many seeds.
+
+    Pictures are shown as they are: on the large sets a fit of some methods takes minutes.
+    """
+    cells = [cell for cell in cells if cell.case in cases]
     methods = {cell.method for cell in cells}
     seeds = Counter((cell.case, cell.method) for cell in cells)
     found = {
-        cell.case for cell in cells if len({seeds[cell.case, method] for method in methods}) == 1
+        name
+        for name, case in cases.items()
+        if isinstance(case, Pictures) or len({seeds[name, method] for method in methods}) == 1
     }
     return [cell for cell in cells if cell.case in found]
 

@@ -249,10 +249,10 @@ class FuzzyClustering(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept. All of a given number
         run to the end. "auto" races 10 starts: the best 4 after 5 iterations and the best 2 after
-        10 go on; where ``init`` is "robust", 6 starts, 3 after 5 iterations and 2 after 10. Where
-        ``init`` is an array, there is 1. Robust seeds that come out the same three times are not
-        drawn again, so that there may be fewer starts, whatever the number; where a cap was found
-        that no row lies beyond, and seeds differ, starts are as for "k-means++".
+        10 go on. Where ``init`` is an array, there is 1. Where it is "robust", "auto" races 6, of
+        which 3 go on after 5 iterations and 2 after 10; there are fewer, whatever the number, if
+        seeds come out the same three times; and where an automatic cap leaves out nothing, starts
+        may be those of "k-means++".
     max_iter : int, default=300
         Largest number of iterations of a start.
     tol : float, default=1e-7

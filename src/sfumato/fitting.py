@@ -107,18 +107,21 @@ class Fit:
         """Race on rows that stand for all, then let the best pass over the data."""
         checkpoint = self._checkpoint
         if checkpoint is not None and checkpoint.tuned is not None:
-            start = checkpoint.states[plan.starts].centers
+            final = checkpoint.tuned["final"]
+            start = checkpoint.states[final].centers
         else:
             ground = self._solving.stand_ins(self.estimator.n_clusters, self._rng)
             start = self._run(ground, self.initializer, plan, fit).centers
+            final = plan.starts
         if checkpoint is not None:
             problem = self._solving.problem
             checkpoint.tuned = {
                 "loss": problem.loss.get_params(),
                 "membership": problem.membership.get_params(),
                 "dimension": self.dimension,
+                "final": final,
             }
-        return self._run(self._solving, GivenCenters(start), Plan(1), fit, plan.starts)
+        return self._run(self._solving, GivenCenters(start), Plan(1), fit, final)
 
     def _run(
         self, engine: Engine, initializer: Initializer, plan: Plan, fit: FitTask, first: int = 0

@@ -14,7 +14,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sfumato import REFCMFS, RSFKM, FuzzyClustering, FuzzyCMeans, Outcome, Power, SimREFCMFS
+from sfumato import (
+    REFCMFS,
+    RSFKM,
+    CappedREFCMFS,
+    FuzzyClustering,
+    FuzzyCMeans,
+    Outcome,
+    Power,
+    SimREFCMFS,
+)
+from sfumato.datasets import make_blobs_with_outliers
 from sfumato.engines.native import NativeEngine
 from tests.catalogue import blobs, each, row_weights
 
@@ -100,11 +110,21 @@ def iterations_of(recorder: Recorder) -> list[int]:
 def test_every_task_begins_and_ends_in_order(estimator: BaseEstimator, X: np.ndarray) -> None:
     recorder = Recorder()
     assert isinstance(recorder, FitCallback)
-    model = clone(estimator).set_params(n_init=2).set_callbacks(recorder).fit(X)
+    model = clone(estimator).set_params(n_init=2, init="random").set_callbacks(recorder).fit(X)
     iterations = iterations_of(recorder)
     assert len(iterations) == 2
     assert model.n_iter_ in iterations
     assert recorder.events == expected_events(iterations)
+
+
+@each("n_rows, starts", ((400, 1), (0, 5)), ids=["outliers", "none"])
+def test_starts_that_would_be_the_same_are_left_out(n_rows: int, starts: int) -> None:
+    """Clusters that stand out among outliers; rows without either."""
+    rng = np.random.default_rng(0)
+    rows = make_blobs_with_outliers(n_rows, random_state=0).data if n_rows else rng.random((400, 5))
+    recorder = Recorder()
+    CappedREFCMFS(6, n_init=5, random_state=0).set_callbacks(recorder).fit(rows)
+    assert len(iterations_of(recorder)) == starts
 
 
 def test_an_iteration_begins_before_its_pass(X: np.ndarray, monkeypatch: Any) -> None:

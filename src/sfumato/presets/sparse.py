@@ -130,7 +130,8 @@ class CappedREFCMFS(Preset):
     -----
     A clump of outliers nearly as large as a cluster is a cluster, and is given a center. Where no
     row lies beyond the cap, and no clusters stand out, starts are drawn as by :class:`REFCMFS`, and
-    the fit is nearly the same. What was measured is in ``docs/robustness.md``.
+    the fit is nearly the same; see ``docs/restarts.md``, and ``docs/robustness.md`` for what was
+    measured.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from scipy.special import gammaincinv
 from sfumato.data import draw
 from sfumato.engines.base import ResidentEngine
 from sfumato.solve.reaches import trimmed_reaches
-from sfumato.solve.short_fits import BETWEEN_ROWS, Repeated, at_cap, best_fit
+from sfumato.solve.short_fits import BETWEEN_ROWS, Repeated, at_cap, best_fit, capped_fit
 
 Floats = NDArray[np.floating]
 
@@ -29,6 +29,9 @@ CAP_DEVIATIONS = 4.0
 PROBES, LEAST_PROBES, PROBE_NUMBERS = 128, 16, 1 << 22
 """Rows around which the data is looked at for a first scale; fewer if that were many numbers."""
 SMALLER = 0.5
+"""For clusters that are narrower than they look."""
+AS_GOOD = 0.002
+"""Of the log-likelihood of a row: differences below do not tell one cap from another."""
 FACTORS = (1.0, SMALLER, 3.0, 9.0)
 """Of the first cap, where it leaves out too many rows."""
 OUTLIER_PENALTY = 1.0
@@ -39,7 +42,7 @@ LEAST_CORE = 4
 """Rows that are looked for at least, the probe itself included."""
 ROUNDS = 8
 FIRST_FITS = 2
-"""Fits of which the best is taken where there is none to compare with."""
+"""Fits at the first cap, of which the best is taken."""
 STILL = 0.01
 """Relative change below which the cap is still."""
 WELL_BEYOND = 1.1
@@ -59,24 +62,28 @@ def automatic_cap(
         return None
     settled: list[Settled] = []
     for factor in FACTORS:
-        fits = 1 if settled else FIRST_FITS
-        settled.append(settle(sample, factor * first, n_clusters, rng, fits))
+        number = 1 if settled else FIRST_FITS
+        settled.append(settle(sample, factor * first, n_clusters, rng, number))
         if settled[-1].missed <= CORE / n_clusters:
             break
     # A small cap that would have grown, had it been allowed to, is not one that rows have chosen.
-    best = min((found for found in settled if found.cap != SMALLER * first), key=lambda f: f.misfit)
-    repeated = best.best.go_on(at_cap(sample, best.cap))
-    for other in settled:
-        if other is not best and repeated.is_same(other.best.fit, sample):
-            repeated = repeated._replace(repeats=repeated.repeats + 1 + other.best.repeats)
-    return best._replace(best=repeated)
+    chosen = [found for found in settled if found.cap != SMALLER * first]
+    least = min(found.misfit for found in chosen)
+    best = next(found for found in chosen if found.misfit <= least + AS_GOOD)
+    fits = best.fits.go_on(at_cap(sample, best.cap))
+    for other in settled:  # At other caps, but from other seeds too.
+        if other is not best and fits.is_same(other.fits.fit, sample):
+            fits = fits._replace(repeats=fits.repeats + 1 + other.fits.repeats)
+    if not fits.repeats and best is not settled[0]:
+        fits = fits.beside(capped_fit(sample, best.cap, n_clusters, rng), sample)
+    return best._replace(fits=fits)
 
 
 class Settled(NamedTuple):
-    """A cap that is still, with a fit, and what was seen at it."""
+    """A cap that is still, with the best fit, and what was seen at it."""
 
     cap: float
-    best: Repeated
+    fits: Repeated
     missed: float
     """Share of the weight beyond the reaches of all clusters."""
     misfit: float
@@ -92,14 +99,14 @@ def settle(
 ) -> Settled:
     """Rounds of short fits and of looking at the distances, from the largest cap on."""
     cap = largest
-    best = best_fit(sample, cap, n_clusters, rng, fits)
+    found = best_fit(sample, cap, n_clusters, rng, fits)
     for _ in range(ROUNDS):
-        clusters = look(sample, best.fit.centers, cap)
+        clusters = look(sample, found.fit.centers, cap)
         before, cap = cap, min(largest, clusters.widest(cap))
         if abs(cap - before) <= STILL * before:
             break
-        best = best.go_on(at_cap(sample, cap))
-    return Settled(cap, best, clusters.missed(), clusters.misfit())
+        found = found.go_on(at_cap(sample, cap))
+    return Settled(cap, found, clusters.missed(), clusters.misfit())
 
 
 class Clusters(NamedTuple):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engines.base import Engine, ResidentEngine
+from sfumato.engines.base import Engine
 from sfumato.problem import L21, Capped, Hard, Problem
 from sfumato.problem.checks import is_auto
 from sfumato.solve.caps import FIRST_FITS, automatic_cap
 from sfumato.solve.initializers import KMeansPlusPlus
-from sfumato.solve.short_fits import SHORT, Repeated, at_cap, best_fit, capped_fit
+from sfumato.solve.short_fits import SHORT, at_cap, best_fit, capped_fit
 from sfumato.solve.solution import Solution
 from sfumato.solve.solver import solve
 
@@ -24,6 +25,10 @@ ENOUGH_REPEATS = 2
 """Fits that came to the centers of another one, after which there is nothing more to find."""
 MORE_FITS = 2
 """Fits to compare with, after those that set the cap, unless these agree."""
+AS_GOOD = 0.015
+"""Relative excess up to which short fits from ordinary seeds will do; they end some % higher where
+there are many clusters."""
+LARGEST_SEED = np.iinfo(np.int32).max
 
 
 def sample_rows(n_clusters: int) -> int:
@@ -39,13 +44,17 @@ class RobustSeeds:
     itself alone. A few capped hard iterations then move the seeds from rows into the clusters. All
     this sees one sample of bounded size. The cap is that of the problem's loss, or is found there.
 
-    Where three fits out of independent draws have come to the same centers, no more are made. Where
-    already the first two have not, and no row at all lies beyond the cap that was found, the data
-    has no outliers, and no clusters that stand out: seeds are then those of the loss without a cap.
+    Where three fits out of independent draws have come to the same centers, no more are made.
+
+    Where the first two have not, and no row at all lies beyond the cap that was found, and fits
+    from ordinary seeds are as good, there is nothing to be robust against. Seeds are then those of
+    the loss without a cap, out of the random numbers that it would have.
     """
 
     def __init__(self) -> None:
         self._search: Search | None = None
+        self._clean = False
+        self._begun = False
 
     @property
     def random(self) -> bool:
@@ -55,103 +64,126 @@ class RobustSeeds:
     @property
     def careful(self) -> bool:
         """Whether all proposals are good ones: unless they are those of the loss without a cap."""
-        return self._search is None or not self._search.needless
-
-    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Centers of a short fit to the sample; the first time, of the one that set the cap."""
-        search = self._searched(engine, n_clusters, rng)
-        if search.needless:
-            uncapped = engine.with_problem(Problem(L21(), engine.problem.membership))
-            seeds = KMeansPlusPlus().centers(uncapped, n_clusters, rng)
-            # Rows may be farther apart than the cap, and would then not move: iterate without it.
-            near = search.none_beyond(seeds)
-            return seeds if near else solve(uncapped, seeds, SHORT).centers
-        return search.centers(rng) if self.random else search.best.fit.centers
-
-    def best(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Centers of the best fit so far."""
-        return self._searched(engine, n_clusters, rng).best.fit.centers
+        return not self._clean
 
     def cap(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> float:
         """The cap of the problem's loss, or the one that was found."""
         return self._searched(engine, n_clusters, rng).cap
 
+    def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Centers of the best short fit to the sample, then of others or, at last, the same."""
+        search = self._searched(engine, n_clusters, rng)
+        if self._clean:
+            return search.plain(engine, rng)
+        rng.randint(LARGEST_SEED)  # Another fit with this generator is to draw others.
+        search.compare()
+        first, self._begun = not self._begun, True
+        return search.best.fit.centers if first or not self.random else search.another()
+
+    def best(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
+        """Centers of the best fit so far."""
+        search = self._searched(engine, n_clusters, rng)
+        if not search.may_be_clean:
+            search.compare()
+        return search.best.fit.centers
+
+    def may_be_clean(self) -> bool:
+        """Whether ``decide`` is to be called, with fits from ordinary seeds."""
+        return self._search is not None and self._search.may_be_clean
+
+    def plain(self, engine: Engine, rng: np.random.RandomState) -> Floats:
+        """Ordinary seeds to compare with."""
+        assert self._search is not None
+        return self._search.plain(engine, rng)
+
+    def decide(self, robust: float, plain: float) -> bool:
+        """Whether to do with ordinary seeds, given the objectives of short fits from both kinds."""
+        self._clean = self.may_be_clean() and plain <= (1 + AS_GOOD) * robust
+        return self._clean
+
     def _searched(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Search:
         if self._search is None:
-            self._search = search(engine, n_clusters, rng)
+            self._search = Search(engine, n_clusters, rng)
         return self._search
 
 
-@dataclass
 class Search:
-    """What short fits to a sample have found so far."""
+    """Short fits to a sample, with random numbers of their own.
 
-    sample: ResidentEngine
-    n_clusters: int
-    cap: float
-    best: Repeated
-    waiting: list[Solution]
-    """Fits that have not been proposed yet."""
-    needless: bool = False
-    """Whether there are no outliers to be robust against."""
+    Attributes
+    ----------
+    cap : float
+    best : Repeated
+        Best fit so far.
+    """
 
-    def none_beyond(self, centers: Floats) -> bool:
-        """Whether no row of the sample lies beyond the cap."""
-        distances = (
-            at_cap(self.sample, self.cap)
-            .assign(centers, distances=True, memberships=False)
-            .distances
-        )
-        assert distances is not None
-        return bool(distances.max() <= self.cap)
+    def __init__(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> None:
+        # Only looked at: if it was all for nothing, nothing has been drawn from the generator.
+        self._rng = np.random.RandomState(deepcopy(rng).randint(LARGEST_SEED))
+        self._engine = engine
+        self._sample = engine.sampled(sample_rows(n_clusters), self._rng)
+        self._n_clusters = n_clusters
+        self._compared = 0
+        self._waiting: list[Solution] = []
+        given = getattr(engine.problem.loss, "cap", "auto")
+        settled = automatic_cap(self._sample, n_clusters, self._rng) if is_auto(given) else None
+        if settled is not None:
+            self.cap, self.best = settled.cap, settled.fits
+        else:
+            self.cap = np.inf if is_auto(given) else float(given)
+            self.best = best_fit(self._sample, self.cap, n_clusters, self._rng, FIRST_FITS)
+        self._found = settled is not None and isinstance(engine.problem.loss, Capped)
 
-    def another(self, rng: np.random.RandomState) -> Solution:
-        """Fit from new seeds, compared with the best."""
-        found = capped_fit(self.sample, self.cap, self.n_clusters, rng)
-        self.best = self.best.beside(found, self.sample)
-        return found
+    @cached_property
+    def may_be_clean(self) -> bool:
+        """Whether the first fits differ, and no row lies beyond the cap that they gave."""
+        if not self._found or self.best.repeats:
+            return False
+        centers = self.best.fit.centers
+        return self._sample_is_within(centers) and all_within(self._engine, centers, self.cap)
 
-    def centers(self, rng: np.random.RandomState) -> Floats:
-        """Centers of the next fit, or of the best if they are clearly worse.
+    def compare(self) -> None:
+        """Make some more fits, unless they agree."""
+        while self._compared < MORE_FITS and self.best.repeats < ENOUGH_REPEATS:
+            self._compared += 1
+            self._waiting.append(self._fit())
+
+    def another(self) -> Floats:
+        """Centers of another fit, or of the best if they are clearly worse.
 
         Once memberships are soft, two centers in a large cluster can cost less than one in it and
         one in a small cluster.
         """
-        found = self.waiting.pop(0) if self.waiting else self.another(rng)
+        found = self._waiting.pop(0) if self._waiting else self._fit()
         alike = found.objective <= (1 + CLEARLY_WORSE) * self.best.fit.objective
         return (found if alike else self.best.fit).centers
 
+    def plain(self, engine: Engine, rng: np.random.RandomState) -> Floats:
+        """Seeds of the loss without a cap.
 
-def search(engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Search:
-    """Look for a cap, unless there is one, and compare some fits at it.
+        Rows may be farther apart than the cap, and none would move then: such seeds are moved by a
+        few iterations without it.
+        """
+        uncapped = engine.with_problem(Problem(L21(), engine.problem.membership))
+        seeds = KMeansPlusPlus().centers(uncapped, self._n_clusters, rng)
+        return seeds if self._sample_is_within(seeds) else solve(uncapped, seeds, SHORT).centers
 
-    If that was needless, nothing has been drawn, as far as the generator knows: a fit goes on as it
-    would without a cap.
-    """
-    before = rng.get_state()
-    sample = engine.sampled(sample_rows(n_clusters), rng)
-    loss = engine.problem.loss
-    given = getattr(loss, "cap", "auto")
-    settled = automatic_cap(sample, n_clusters, rng) if is_auto(given) else None
-    if settled is not None:
-        cap, best = settled.cap, settled.best
-    else:
-        cap = np.inf if is_auto(given) else float(given)
-        best = best_fit(sample, cap, n_clusters, rng, FIRST_FITS)
-    found = Search(sample, n_clusters, cap, best, [best.fit])
-    if settled is not None and isinstance(loss, Capped) and not best.repeats:
-        centers = best.fit.centers
-        found.needless = found.none_beyond(centers) and none_beyond(engine, centers, cap)
-    if found.needless:
-        rng.set_state(before)
+    def _fit(self) -> Solution:
+        """Fit from new seeds, compared with the best."""
+        found = capped_fit(self._sample, self.cap, self._n_clusters, self._rng)
+        self.best = self.best.beside(found, self._sample)
         return found
-    while found.best.repeats < ENOUGH_REPEATS and len(found.waiting) <= MORE_FITS:
-        found.waiting.append(found.another(rng))
-    return found
+
+    def _sample_is_within(self, centers: Floats) -> bool:
+        """Whether no row of the sample lies beyond the cap."""
+        hard = at_cap(self._sample, self.cap)
+        distances = hard.assign(centers, distances=True, memberships=False).distances
+        assert distances is not None
+        return bool(distances.max() <= self.cap)
 
 
-def none_beyond(engine: Engine, centers: Floats, cap: float) -> bool:
-    """Whether no row lies beyond the cap: capped or not, the total is the same."""
+def all_within(engine: Engine, centers: Floats, cap: float) -> bool:
+    """Whether no row lies beyond the cap, as far as the total can tell: it is that without one."""
     problems = (Problem(Capped(limit), Hard()) for limit in (cap, np.inf))
     capped, uncapped = (engine.with_problem(p).sweep(centers).objective for p in problems)
     return capped == uncapped

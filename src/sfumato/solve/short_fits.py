@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
-from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances_argmin_min
 
 from sfumato.data import draw
 from sfumato.engines.base import ResidentEngine
@@ -32,13 +32,14 @@ BY_COST, BEYOND = 10, 40
 SWAPS, LARGEST_TABLE = 5, 1 << 22
 """Seeds that are exchanged, at most; none where distances to all would be too many."""
 ROUNDING = 1e-9
+"""Share by which an exchange has to lower the total."""
 SHORT = Stopping(max_iter=4, tol=1e-3)
 SAME = 0.1
 """Share of the mean loss by which centers of equal fits may differ."""
 
 
 class Repeated(NamedTuple):
-    """A fit, and how many fits from other seeds came to the same centers."""
+    """A fit, and how many fits from other seeds have come to the same centers on the way."""
 
     fit: Solution
     repeats: int = 0
@@ -53,9 +54,8 @@ class Repeated(NamedTuple):
     def is_same(self, other: Solution, sample: ResidentEngine) -> bool:
         """Whether each center has one of the other fit near, and no two the same one."""
         near = SAME * self.fit.objective / float(sample.data.weights_or_ones().sum())
-        distances = cdist(self.fit.centers, other.centers)
-        partners = set(distances.argmin(axis=1))
-        return len(partners) == len(distances) and bool((distances.min(axis=1) <= near).all())
+        partners, distances = pairwise_distances_argmin_min(self.fit.centers, other.centers)
+        return len(set(partners)) == len(partners) and bool((distances <= near).all())
 
     def go_on(self, engine: ResidentEngine) -> Repeated:
         """Some more iterations, of another problem."""

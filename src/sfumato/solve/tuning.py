@@ -9,6 +9,8 @@ the distances to the nearest center: ``mean(h)^2 / (2 var(h)) = D`` for a D-dime
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,10 +64,14 @@ def tune(
         seeds = initializer if isinstance(initializer, RobustSeeds) else RobustSeeds()
         problem = problem.with_loss(cap=seeds.cap(engine, n_clusters, rng))
         engine = engine.with_problem(problem)
-    if not needs_pilot(problem):
+    needed = needs_pilot(problem)
+    if not needed and not (isinstance(initializer, RobustSeeds) and initializer.may_be_clean()):
         return problem, None
+    rng = rng if needed else deepcopy(rng)
     sample = engine.sampled(pilot_rows(n_clusters), rng)
     pilot = _pilot(sample.with_problem(Problem(problem.loss, Hard())), n_clusters, initializer, rng)
+    if not needed:
+        return problem, None
     if isinstance(problem.membership, Simplex):
         return problem.with_membership(gamma=typical_gamma(sample, pilot.centers)), None
     dimension = intrinsic_dimension(sample, pilot.centers, n_features)
@@ -79,13 +85,19 @@ def tune(
 def _pilot(
     engine: Engine, n_clusters: int, initializer: Initializer, rng: np.random.RandomState
 ) -> Solution:
-    """Best of a few short hard fits."""
-    if isinstance(initializer, RobustSeeds) and initializer.careful:
-        return solve(engine, initializer.best(engine, n_clusters, rng), PILOT)
-    fits = [
-        solve(engine, initializer.centers(engine, n_clusters, rng), PILOT)
-        for _ in range(PILOT_STARTS if initializer.random else 1)
-    ]
+    """Best of a few short hard fits; they also tell whether robust seeds are needed."""
+    if not isinstance(initializer, RobustSeeds):
+        number = PILOT_STARTS if initializer.random else 1
+        return _best(engine, [initializer.centers(engine, n_clusters, rng) for _ in range(number)])
+    robust = solve(engine, initializer.best(engine, n_clusters, rng), PILOT)
+    if not initializer.may_be_clean():
+        return robust
+    plain = _best(engine, [initializer.plain(engine, rng) for _ in range(PILOT_STARTS)])
+    return plain if initializer.decide(robust.objective, plain.objective) else robust
+
+
+def _best(engine: Engine, starts: list[Floats]) -> Solution:
+    fits = [solve(engine, start, PILOT) for start in starts]
     return min(fits, key=lambda fit: fit.objective)
 
 
