@@ -60,11 +60,12 @@ def automatic_cap(
     first = first_cap(sample, n_clusters, rng)
     if not 0 < first < np.inf:
         return None
+    small_cluster = max(CORE / n_clusters, LEAST_CORE / sample.n_rows)
     settled: list[Settled] = []
     for factor in FACTORS:
         number = 1 if settled else FIRST_FITS
         settled.append(settle(sample, factor * first, n_clusters, rng, number))
-        if settled[-1].missed <= CORE / n_clusters:
+        if settled[-1].missed <= small_cluster:
             break
     # A small cap that would have grown, had it been allowed to, is not one that rows have chosen.
     chosen = [found for found in settled if found.cap != SMALLER * first]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
-from sklearn.metrics import pairwise_distances_argmin_min
+from scipy.spatial.distance import cdist
 
 from sfumato.data import draw
 from sfumato.engines.base import ResidentEngine
@@ -30,7 +30,7 @@ BETWEEN_ROWS = np.sqrt(2.0)
 BY_COST, BEYOND = 10, 40
 """Rows that are tried in the place of a center: drawn by what they cost, and beyond the cap."""
 SWAPS, LARGEST_TABLE = 5, 1 << 22
-"""Seeds that are exchanged, at most; none where distances to all would be too many."""
+"""Seeds that are exchanged, at most; none where distances to all would be more than that."""
 ROUNDING = 1e-9
 """Share by which an exchange has to lower the total."""
 SHORT = Stopping(max_iter=4, tol=1e-3)
@@ -54,8 +54,14 @@ class Repeated(NamedTuple):
     def is_same(self, other: Solution, sample: ResidentEngine) -> bool:
         """Whether each center has one of the other fit near, and no two the same one."""
         near = SAME * self.fit.objective / float(sample.data.weights_or_ones().sum())
-        partners, distances = pairwise_distances_argmin_min(self.fit.centers, other.centers)
-        return len(set(partners)) == len(partners) and bool((distances <= near).all())
+        partners: set[int] = set()
+        step = max(1, LARGEST_TABLE // len(other.centers))
+        for begin in range(0, len(self.fit.centers), step):
+            distances = cdist(self.fit.centers[begin : begin + step], other.centers)
+            if (distances.min(axis=1) > near).any():
+                return False
+            partners.update(distances.argmin(axis=1).tolist())
+        return len(partners) == len(self.fit.centers)
 
     def go_on(self, engine: ResidentEngine) -> Repeated:
         """Some more iterations, of another problem."""

@@ -27,6 +27,8 @@ from sfumato.solve.stopping import Stopping
 Floats = NDArray[np.floating]
 
 PILOT = Stopping(max_iter=20, tol=1e-3)
+LOOK = Stopping(max_iter=4, tol=1e-3)
+"""For a fit that has been through some iterations on other rows."""
 PILOT_STARTS = 3
 PILOT_ROUNDS = 2
 LEAST_CLUSTER = 5
@@ -89,11 +91,12 @@ def _pilot(
     if not isinstance(initializer, RobustSeeds):
         number = PILOT_STARTS if initializer.random else 1
         return _best(engine, [initializer.centers(engine, n_clusters, rng) for _ in range(number)])
-    robust = solve(engine, initializer.best(engine, n_clusters, rng), PILOT)
-    if not initializer.may_be_clean():
-        return robust
-    plain = _best(engine, [initializer.plain(engine, rng) for _ in range(PILOT_STARTS)])
-    return plain if initializer.decide(robust.objective, plain.objective) else robust
+    best = initializer.best(engine, n_clusters, rng)
+    if initializer.may_be_clean():
+        plain = _best(engine, [initializer.plain(engine, rng) for _ in range(PILOT_STARTS)])
+        if initializer.decide(solve(engine, best, LOOK).objective, plain.objective):
+            return plain
+    return solve(engine, best, PILOT)
 
 
 def _best(engine: Engine, starts: list[Floats]) -> Solution:
