@@ -127,6 +127,15 @@ def test_starts_that_would_be_the_same_are_left_out(n_rows: int, starts: int) ->
     assert len(iterations_of(recorder)) == starts
 
 
+def test_starts_end_when_their_seeds_agree() -> None:
+    """With all parameters given, seeds are compared only when the first start asks for them."""
+    rows = make_blobs_with_outliers(400, random_state=0).data
+    recorder = Recorder()
+    model = CappedREFCMFS(6, cap=5.0, fuzzifier=1.1, n_init=5, random_state=0)
+    model.set_callbacks(recorder).fit(rows)
+    assert len(iterations_of(recorder)) == 1
+
+
 def test_an_iteration_begins_before_its_pass(X: np.ndarray, monkeypatch: Any) -> None:
     recorder = Recorder()
     sweep = NativeEngine.sweep
