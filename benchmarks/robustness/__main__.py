@@ -3,8 +3,8 @@
 A cell is a case, a method and a seed. Cells are stored as they end, and those that are stored are
 not run again, unless ``--again`` asks for it. ``--cases`` takes patterns, as in
 ``--cases "uniform-30-*" "digits-*"``. ``docs/robustness.md`` is written where ``--write`` asks for
-it, from all stored cells of cases that every method has been through. The exit code is 1 if a goal
-was missed.
+it, from the stored cells of all pictures, and of blobs that every method has been through. The exit
+code is 1 if a goal was missed.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from sfumato.problem.checks import is_auto
 from sfumato.problem.memberships import row_gamma
 from sfumato.solve.initializers import Initializer
 from sfumato.solve.robust import RobustSeeds
+from sfumato.solve.short_fits import SHORT
 from sfumato.solve.solution import Solution
 from sfumato.solve.solver import solve
 from sfumato.solve.stopping import Stopping
@@ -27,8 +28,6 @@ from sfumato.solve.stopping import Stopping
 Floats = NDArray[np.floating]
 
 PILOT = Stopping(max_iter=20, tol=1e-3)
-LOOK = Stopping(max_iter=4, tol=1e-3)
-"""For a fit that has been through some iterations on other rows."""
 PILOT_STARTS = 3
 PILOT_ROUNDS = 2
 LEAST_CLUSTER = 5
@@ -94,7 +93,7 @@ def _pilot(
     best = initializer.best(engine, n_clusters, rng)
     if initializer.may_be_clean():
         plain = _best(engine, [initializer.plain(engine, rng) for _ in range(PILOT_STARTS)])
-        if initializer.decide(solve(engine, best, LOOK).objective, plain.objective):
+        if initializer.decide(solve(engine, best, SHORT).objective, plain.objective):
             return plain
     return solve(engine, best, PILOT)
 
