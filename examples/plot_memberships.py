@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 
 from sfumato import REFCMFS
-from sfumato.pictures import plane, save
+from sfumato.plotting import plane, save
 
 CENTERS = np.array([[0, 0], [4, 0.6], [8, -0.4], [1.6, 3.9], [5.8, 4.2], [9.6, 3.4]])
 SPREADS = (1.0, 0.9, 1.1, 1.1, 1.2, 0.9)

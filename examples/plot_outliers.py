@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 
 from sfumato import CappedREFCMFS
-from sfumato.pictures import INK, PALETTE, save
+from sfumato.plotting import INK, PALETTE, save
 
 CENTERS = np.array([[0, 0], [7, 2], [3, 9], [-8, 3], [-3, -8]])
 N_CLUSTERS = len(CENTERS)

@@ -16,14 +16,25 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato import L21, Capped, FuzzyClustering, Hard, Power, Simplex, Squared, registry
-from sfumato.data import Data
-from sfumato.engines.base import Engine
-from sfumato.problem import Loss, Membership, Problem
-from sfumato.solve.solution import Outcome, Solution
-from sfumato.solve.solver import solve
-from sfumato.solve.stopping import Stopping
-from sfumato.validation import check_fit_data
+from sfumato import (
+    L21,
+    Capped,
+    FuzzyClustering,
+    Hard,
+    Power,
+    Simplex,
+    Squared,
+)
+from sfumato import (
+    _registry as registry,
+)
+from sfumato._data import Data
+from sfumato._engines.base import Engine
+from sfumato._problem import Problem
+from sfumato._solvers.descent import Outcome, Solution, Stopping, solve
+from sfumato._validation import check_fit_data
+from sfumato.losses import Loss
+from sfumato.memberships import Membership
 
 Floats = NDArray[np.floating]
 
@@ -61,15 +72,17 @@ MEMBERSHIPS: dict[type[Membership], tuple[Membership, ...]] = {
 EVERY_POWER = [Power(n, r) for n, r in product((1, 2, 3, N_CLUSTERS), FUZZIFIERS)]
 
 
-DATA = Path(os.environ.get("SFUMATO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-"""Folder of the paper's data sets, which are not part of the repository."""
-
-
 def data_file(name: str) -> Path:
-    """File of a data set; the test is skipped where it is absent."""
-    file = DATA / f"{name}.npz"
+    """File of one of the paper's data sets; the test is skipped where there is none.
+
+    They are not part of the repository: the environment variable SFUMATO_DATA names their folder.
+    """
+    folder = os.environ.get("SFUMATO_DATA")
+    if not folder:
+        pytest.skip("SFUMATO_DATA is not set: no folder of the paper's data sets")
+    file = Path(folder) / f"{name}.npz"
     if not file.exists():
-        pytest.skip(f"{file.name} is not in the data folder; set SFUMATO_DATA to one that has it")
+        pytest.skip(f"{file.name} is not in the folder that SFUMATO_DATA names")
     return file
 
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from sfumato import checkpoints
-from sfumato.engines.native import NativeEngine
-from sfumato.engines.reference import ReferenceEngine
+from sfumato._engines.native import NativeEngine
+from sfumato._engines.reference import ReferenceEngine
+from sfumato._fit import checkpoint as checkpoints
 from sfumato.streams import stream
 from tests.catalogue import blobs, csr, row_weights, sparse_blobs
 

@@ -23,7 +23,7 @@ def at_level(level: str, module: str, folder: Path) -> dict[str, NDArray]:
     """
     file = folder / f"{level}.npz"
     code = (
-        f"import numpy; from {module} import results; from sfumato.engines.core import core; "
+        f"import numpy; from {module} import results; from sfumato._native import core; "
         f"assert core.__name__ == 'sfumato._core_{level}', core; "
         f"numpy.savez({str(file)!r}, **results())"
     )

@@ -9,17 +9,23 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "sfumato"
 
-LAYERS = tomllib.loads((ROOT / "tools" / "layers.toml").read_text(encoding="utf-8"))
-ALLOWED: dict[str, set[str]] = {name: set(below) for name, below in LAYERS["allowed"].items()}
-"""Which modules of the package each may import, from the lowest to the highest."""
-OPTIONAL: dict[str, set[str]] = {name: set(by) for name, by in LAYERS["optional"].items()}
-"""Libraries from the extras, and the modules that may import them."""
+TABLE = tomllib.loads((ROOT / "tools" / "layers.toml").read_text(encoding="utf-8"))
+LAYERS: dict[str, int] = {
+    room: number for number, rooms in enumerate(TABLE["layers"]) for room in rooms
+}
+"""Layer of each room, counted from the lowest. A room is a folder or a module of the package."""
+OPTIONAL: dict[str, set[str]] = {room: set(names) for room, names in TABLE["optional"].items()}
+"""Libraries of the extras that each room may import."""
+EXTRAS = set().union(*OPTIONAL.values())
+PUBLIC_ONLY = ("paper",)
+"""Rooms that use the library as its users do, by public names alone."""
 
 
 class Import(NamedTuple):
@@ -64,29 +70,68 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ast.unparse(node)
 
 
+def room_of(module: str) -> str:
+    """Room of a module of the package: its first part; empty for the package itself."""
+    return module.split(".")[0]
+
+
 def target(found: Import) -> str | None:
     """Module of the package that an import reaches, without the package's name; None if none."""
     if found.module.startswith("."):
-        return found.module  # Relative imports are in no table.
+        return found.module  # Relative imports reach no room.
     if found.module.split(".")[0] != PACKAGE:
         return None
     inner = found.module.removeprefix(PACKAGE).removeprefix(".")
-    candidate = f"{inner}.{found.name}".strip(".")
-    return candidate if candidate in set(ALLOWED).union(*ALLOWED.values()) else inner
+    return found.name if not inner and found.name in LAYERS else inner
 
 
 def check_layers(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Imports of a module of the package that its row of the tables does not allow."""
-    if module not in ALLOWED:
-        yield 1, f"{module!r} has no row in tools/layers.toml; add one"
+    """Imports of a module of the package that go upwards, or to what its room may not use."""
+    room = room_of(module)
+    if room not in LAYERS:
+        yield 1, f"{room!r} has no layer in tools/layers.toml; add it to one"
         return
     for found in imports(tree):
         inner = target(found)
-        if inner is not None and inner not in ALLOWED[module]:
+        if inner is not None and LAYERS.get(room_of(inner), len(LAYERS)) > LAYERS[room]:
             yield found.line, f"{module or PACKAGE!r} must not import {inner or PACKAGE!r}"
+        elif inner is not None and room in PUBLIC_ONLY and is_private(f"{inner}.{found.name}"):
+            yield found.line, f"{module!r} must not import the private {inner}.{found.name}"
         library = found.module.split(".")[0]
-        if module not in OPTIONAL.get(library, {module}):
+        if library in EXTRAS - OPTIONAL.get(room, set()):
             yield found.line, f"{module or PACKAGE!r} must not import {library!r}"
+
+
+def find_circle(edges: dict[str, set[str]]) -> list[str]:
+    """Rooms, or modules, that import each other in a circle; empty if there are none."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return [name or PACKAGE for name in error.args[1]]
+    return []
+
+
+def check_circles(package: Path) -> Iterator[str]:
+    """Circles among the rooms of a package, and among its modules."""
+    files = {module_name(file, package): file for file in package.rglob("*.py")}
+    modules: dict[str, set[str]] = {name: set() for name in files}
+    for name, file in files.items():
+        for found in imports(ast.parse(file.read_text(encoding="utf-8"))):
+            inner = target(found)
+            if inner is not None:
+                leaf = f"{inner}.{found.name}".strip(".")
+                modules[name].add(leaf if leaf in files else inner)
+    for inside in modules:
+        modules[inside].discard(inside)
+    rooms: dict[str, set[str]] = {}
+    for name, below in modules.items():
+        rooms.setdefault(room_of(name), set()).update(
+            room_of(other) for other in below if room_of(other) != room_of(name)
+        )
+    for edges in (rooms, modules):
+        circle = find_circle(edges)
+        if circle:
+            yield f"{package.name}: a circle of imports: {' > '.join(circle)}"
 
 
 def module_name(file: Path, package: Path) -> str:
@@ -106,7 +151,7 @@ def check(root: Path) -> list[str]:
         if package in file.parents:
             found += check_layers(module_name(file, package), tree)
         complaints += [f"{file.relative_to(root)}:{line}: {what}" for line, what in found]
-    return complaints
+    return complaints + list(check_circles(package))
 
 
 if __name__ == "__main__":

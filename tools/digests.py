@@ -82,16 +82,19 @@ def of_model(model: Any) -> str:
 
 
 def in_batches(model: Any, X: np.ndarray) -> Any:
+    """Model that has learned the rows batch by batch."""
     for begin in range(0, len(X), 250):
         model.partial_fit(X[begin : begin + 250])
     return model
 
 
 def fitted_then_batch(model: Any, X: np.ndarray) -> Any:
+    """Model fitted to most rows, which has then learned the others."""
     return model.fit(X[:600]).partial_fit(X[600:])
 
 
 def with_checkpoint(model: Any, X: Any) -> Any:
+    """Model whose fit was written to a checkpoint on the way."""
     with tempfile.TemporaryDirectory() as folder:
         return model.set_params(checkpoint=str(Path(folder) / "state.npz")).fit(X)
 

@@ -7,8 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sfumato.engines.core import core
-from sfumato.engines.threads import effective_threads
+from sfumato._native import core, effective_threads
 
 PACKAGES = ("sfumato", "numpy", "scipy", "scikit-learn", "scikit-fuzzy", "fuzzy-c-means")
 

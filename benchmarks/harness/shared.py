@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from sfumato import L21, Power
-from sfumato.engines.native import NativeEngine
-from sfumato.engines.threads import effective_threads
-from sfumato.problem import Problem
-from sfumato.validation import check_fit_data
+from sfumato._engines.native import NativeEngine
+from sfumato._native import effective_threads
+from sfumato._problem import Problem
+from sfumato._validation import check_fit_data
 
 PAPER = {  # data set: clusters, active clusters
     "yale": (15, 9),

@@ -11,7 +11,7 @@ from benchmarks.harness.report import Goal
 from benchmarks.robustness.cases import CLEAN, PICTURES, Blobs, Case, Pictures
 from benchmarks.robustness.cells import Cell
 from benchmarks.robustness.peers import OURS, PEERS, PLAIN
-from sfumato.solve.reaches import FALSE_ALARMS
+from sfumato._outliers import FALSE_ALARMS
 
 HIGHER = {"ari", "acc", "ari_ratio", "auroc", "precision"}
 """Measures of which the least is the worst; of the others, the largest."""

@@ -9,9 +9,11 @@ import numpy as np
 
 from benchmarks.harness.shared import FUZZIFIER
 from benchmarks.scale.files import N_CLUSTERS
-from sfumato import L21, REFCMFS, Power, registry, validation
-from sfumato.engines.base import Engine
-from sfumato.problem import Problem
+from sfumato import L21, REFCMFS, Power
+from sfumato import _registry as registry
+from sfumato import _validation as validation
+from sfumato._engines.base import Engine
+from sfumato._problem import Problem
 
 N_ACTIVE = 3
 

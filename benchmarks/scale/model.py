@@ -19,7 +19,7 @@ from benchmarks.harness.report import Curve, Goal, Report, measuring
 from benchmarks.scale.cluster import block, rows_here, rows_on_workers, workers
 from benchmarks.scale.engines import engine_on, seconds_of_a_pass
 from benchmarks.scale.files import N_CLUSTERS, N_FEATURES, true_centers
-from sfumato.engines.dask.graph import TASKS_PER_THREAD
+from sfumato._engines.dask_graph import TASKS_PER_THREAD
 
 N_ROWS, QUICK_ROWS = 4_000_000, 400_000
 CHUNKS, QUICK_CHUNKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000), (1, 10, 100)

@@ -5,12 +5,13 @@ Each point belongs to a few clusters, outliers move little, and it costs what K-
 
 from importlib.metadata import version
 
-from sfumato.estimators import FuzzyClustering
-from sfumato.landmarks import LandmarkSpectralClustering, LandmarkSpectralEmbedding
-from sfumato.medoids import KMedoids
-from sfumato.presets import REFCMFS, RSFKM, CappedREFCMFS, FuzzyCMeans, SimREFCMFS
-from sfumato.problem import L21, Capped, Hard, Power, Simplex, Squared
-from sfumato.solve.solution import IterationRecord, Outcome
+from sfumato._solvers.descent import IterationRecord, Outcome
+from sfumato.estimators import REFCMFS, RSFKM, CappedREFCMFS, FuzzyCMeans, SimREFCMFS
+from sfumato.estimators._base import FuzzyClustering
+from sfumato.estimators._kmedoids import KMedoids
+from sfumato.estimators._landmarks import LandmarkSpectralClustering, LandmarkSpectralEmbedding
+from sfumato.losses import L21, Capped, Squared
+from sfumato.memberships import Hard, Power, Simplex
 from sfumato.streams import stream
 
 __version__ = version("sfumato")

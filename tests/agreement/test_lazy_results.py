@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sfumato import REFCMFS, stream
-from sfumato.engines.passes import Drawn
-from sfumato.memory import container_memory
+from sfumato._sampling import PrioritySample
+from sfumato.cli.memory import container_memory
 from tests.catalogue import blobs
 
 X = blobs(300, 3, 4)
@@ -54,10 +54,10 @@ def test_a_generator_may_reuse_its_buffer() -> None:
 def test_trimmed_draws_add_to_the_same() -> None:
     rng = np.random.default_rng(0)
     draws = [
-        Drawn.of(20, X[begin : begin + 30], np.ones(30), np.ones(30), rng)
+        PrioritySample.of(20, X[begin : begin + 30], np.ones(30), np.ones(30), rng)
         for begin in range(0, 300, 30)
     ]
-    whole, trimmed = draws[0], Drawn.trimmed(draws)
+    whole, trimmed = draws[0], PrioritySample.trimmed(draws)
     assert sum(len(each.priorities) for each in trimmed) == 21
     total = trimmed[0]
     for one, other in zip(draws[1:], trimmed[1:], strict=True):
@@ -102,7 +102,7 @@ def test_partial_fit_leaves_the_checkpoint_alone(tmp_path: Path) -> None:
 
 def test_the_limit_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit, used = tmp_path / "max", tmp_path / "current"
-    monkeypatch.setattr("sfumato.memory.CONTROL_GROUPS", ((str(limit), str(used)),))
+    monkeypatch.setattr("sfumato.cli.memory.CONTROL_GROUPS", ((str(limit), str(used)),))
     assert container_memory() > 1 << 50
     limit.write_text("max\n")
     used.write_text("5\n")

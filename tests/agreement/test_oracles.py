@@ -19,7 +19,7 @@ from sfumato import (
     SimREFCMFS,
     Squared,
 )
-from sfumato.solve.solver import solve
+from sfumato._solvers.descent import solve
 from tests.catalogue import (
     N_CLUSTERS,
     STORAGES,

@@ -16,13 +16,16 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sfumato import L21, REFCMFS, Capped, Hard, Power, Squared, registry
-from sfumato.engines.chunked import ChunkedEngine
-from sfumato.engines.outputs import DenseMemberships, Distances, Labels, Memberships, Scores
-from sfumato.engines.passes import Drawn
-from sfumato.problem import Loss, Membership, Problem
+from sfumato import L21, REFCMFS, Capped, Hard, Power, Squared
+from sfumato import _registry as registry
+from sfumato._engines.base import DenseMemberships, Distances, Labels, Memberships, Scores
+from sfumato._engines.chunked import ChunkedEngine
+from sfumato._problem import Problem
+from sfumato._sampling import PrioritySample
+from sfumato._validation import fit_input
+from sfumato.losses import Loss
+from sfumato.memberships import Membership
 from sfumato.streams import Streamed, stream
-from sfumato.validation import fit_input
 from tests.agreement.test_engines import rows_and_centers, some_weights
 from tests.catalogue import EVERY_MEMBERSHIP, N_CLUSTERS, blobs, csr, each, every_loss, row_weights
 from tests.contract.estimators import every_estimator
@@ -217,8 +220,8 @@ def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     An anchor that stands for its surroundings where nothing was drawn from them adds a little.
     """
-    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS", 85)
-    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS_PER_CLUSTER", 5)
+    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS", 85)
+    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS_PER_CLUSTER", 5)
     rows = np.vstack([blobs(2000, 2, 2), 300 + blobs(3, 2, 1)])
     data = fit_input(REFCMFS(3), stream(rows, chunk_rows=500), None)
     totals = []
@@ -237,8 +240,8 @@ def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stand_ins_do_not_depend_on_the_unit_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS", 5)
-    monkeypatch.setattr("sfumato.engines.chunked.STAND_INS_PER_CLUSTER", 5)
+    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS", 5)
+    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS_PER_CLUSTER", 5)
     weights = row_weights(60)
     drawn = []
     for unit in (1.0, 1024.0, 1 / 1024):
@@ -252,7 +255,9 @@ def test_stand_ins_do_not_depend_on_the_unit_of_weights(monkeypatch: pytest.Monk
 
 def test_draws_add_in_any_grouping() -> None:
     rng = np.random.default_rng(0)
-    parts = [Drawn.of(4, X[i : i + 6], np.ones(6), rng.random(6), rng) for i in range(0, 18, 6)]
+    parts = [
+        PrioritySample.of(4, X[i : i + 6], np.ones(6), rng.random(6), rng) for i in range(0, 18, 6)
+    ]
     left, right = (parts[0] + parts[1]) + parts[2], parts[0] + (parts[1] + parts[2])
     assert_array_equal(left.rows, right.rows)
     assert_array_equal(left.priorities, right.priorities)

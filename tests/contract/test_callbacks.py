@@ -24,8 +24,8 @@ from sfumato import (
     Power,
     SimREFCMFS,
 )
+from sfumato._engines.native import NativeEngine
 from sfumato.datasets import make_blobs_with_outliers
-from sfumato.engines.native import NativeEngine
 from tests.catalogue import blobs, each, row_weights
 
 ESTIMATORS = [

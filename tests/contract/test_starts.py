@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
 
 from sfumato import REFCMFS, Capped, FuzzyClustering, Simplex
-from sfumato.solve.racing import RACE
+from sfumato._solvers.restarts import RACE
 from tests.catalogue import blobs, every_dtype, start_near
 from tests.contract.estimators import every_estimator
 

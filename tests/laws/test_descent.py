@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato import L21, REFCMFS, RSFKM, Capped, FuzzyCMeans, Power, Simplex, SimREFCMFS, Squared
-from sfumato.solve.solver import solve
+from sfumato._solvers.descent import solve
 from tests.catalogue import (
     CAP,
     INTEGER_DTYPES,

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ortho_group
 
 from sfumato import L21, REFCMFS, RSFKM, Capped, FuzzyClustering, FuzzyCMeans, Hard, SimREFCMFS
-from sfumato.solve.solver import solve
+from sfumato._solvers.descent import solve
 from tests.catalogue import (
     CAP,
     N_CLUSTERS,

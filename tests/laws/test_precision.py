@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sfumato import L21, Capped, Hard, Power, Simplex, Squared, registry
-from sfumato.data import Data
-from sfumato.problem import Problem
+from sfumato import L21, Capped, Hard, Power, Simplex, Squared
+from sfumato import _registry as registry
+from sfumato._data import Data
+from sfumato._problem import Problem
 from tests.catalogue import (
     DTYPES,
     STORAGES,

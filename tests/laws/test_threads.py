@@ -15,7 +15,7 @@ from sfumato import (
     Simplex,
     Squared,
 )
-from sfumato.engines.core import core
+from sfumato._native import core
 from tests.catalogue import (
     STORAGES,
     blobs,

@@ -1,6 +1,6 @@
 """Data to cluster: made up, with known clusters and outliers, or well-known sets of images."""
 
-from sfumato.datasets.blobs import OUTLIERS, make_blobs_with_outliers
-from sfumato.datasets.files import load
+from sfumato.datasets.images import load
+from sfumato.datasets.synthetic import OUTLIERS, make_blobs_with_outliers
 
 __all__ = ["OUTLIERS", "load", "make_blobs_with_outliers"]

@@ -1,6 +1,6 @@
 """How good a clustering is: against known classes, or by its memberships and the data alone."""
 
-from sfumato.metrics.agreement import accuracy, ari, nmi
+from sfumato.metrics.external import accuracy, ari, nmi
 from sfumato.metrics.fuzzy import (
     fukuyama_sugeno,
     modified_partition_coefficient,

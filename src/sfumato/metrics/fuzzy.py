@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from scipy.special import entr
 
-from sfumato.metrics.distances import squared_distances
-from sfumato.metrics.inputs import (
+from sfumato._checks import require_number
+from sfumato.metrics._distances import squared_distances
+from sfumato.metrics._inputs import (
     Floats,
     Rows,
     check_centers,
@@ -21,7 +22,6 @@ from sfumato.metrics.inputs import (
     dense,
     row_blocks,
 )
-from sfumato.problem.checks import require_number
 
 
 def partition_coefficient(memberships: Any) -> float:

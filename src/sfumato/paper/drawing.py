@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from sfumato import pictures
+from sfumato import plotting as pictures
 
 WIDTH = 8.0
 """Of every figure, in inches."""

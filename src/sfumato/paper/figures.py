@@ -22,9 +22,7 @@ from sfumato.paper.drawing import BELOW, TINY, blank, finished, multiples
 from sfumato.paper.experiment import Parameters
 from sfumato.paper.illustrations import ACCELERATED, METHODS_SHOWN, PLAIN, Illustration
 from sfumato.paper.tables import NOTHING, TITLES
-from sfumato.pictures import INK, PALETTE
-
-Floats = NDArray[np.floating]
+from sfumato.plotting import INK, PALETTE
 
 FEW = 60
 """Cells of a heat map up to which each can hold its number."""
@@ -153,7 +151,9 @@ def convergence(fitted: Mapping[str, Illustration]) -> Figure:
     return finished(figure)
 
 
-def excess(curves: Mapping[str, ArrayLike]) -> dict[str, tuple[Floats, Floats]]:
+def excess(
+    curves: Mapping[str, ArrayLike],
+) -> dict[str, tuple[NDArray[np.floating], NDArray[np.floating]]]:
     """How far each loop was above the lowest objective that any reached, as a share of that.
 
     Parameters
@@ -206,7 +206,7 @@ def _heat(axes: Axes, grid: Mapping[Parameters, float], marks: Marks) -> None:
             _frame(axes, places[Parameters(*cell[:2])], *FRAMES[key][1:])
 
 
-def _numbers(axes: Axes, values: Floats) -> None:
+def _numbers(axes: Axes, values: NDArray[np.floating]) -> None:
     """Write the values into their cells, in white where the color is dark."""
     low, high = np.nanmin(values), np.nanmax(values)
     for (y, x), value in np.ndenumerate(values):

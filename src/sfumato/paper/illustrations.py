@@ -15,11 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sfumato.folder import Folder
+from sfumato.files import Folder
 from sfumato.paper.experiment import GRID_METHOD, Cell, sample_of
 from sfumato.paper.methods import METHODS
-
-Floats = NDArray[np.floating]
 
 FOLDER = "illustrations"
 """Folder of the kept arrays, within that of the results."""
@@ -44,8 +42,8 @@ class Illustration:
         By loop: passes over the data so far, and the objective.
     """
 
-    memberships: dict[str, Floats]
-    curves: dict[str, Floats]
+    memberships: dict[str, NDArray[np.floating]]
+    curves: dict[str, NDArray[np.floating]]
 
 
 def illustrate(data: str, folder: Path) -> Illustration:
@@ -84,7 +82,7 @@ def illustrate(data: str, folder: Path) -> Illustration:
     return kept
 
 
-def descending(memberships: Any) -> Floats:
+def descending(memberships: Any) -> NDArray[np.floating]:
     """Memberships of at most ``ROWS`` rows, evenly spaced from the surest to the least sure.
 
     Parameters
@@ -108,7 +106,7 @@ def descending(memberships: Any) -> Floats:
     ordered = -np.sort(-dense, axis=1)
     ordered = ordered[np.argsort(-ordered[:, 0], kind="stable")]
     shown = np.linspace(0, len(ordered) - 1, min(ROWS, len(ordered))).round().astype(int)
-    chosen: Floats = ordered[shown].astype(np.float32)
+    chosen: NDArray[np.floating] = ordered[shown].astype(np.float32)
     return chosen
 
 
@@ -135,7 +133,7 @@ def _memberships(model: Any) -> Any:
     return np.eye(model.n_clusters)[model.labels_]
 
 
-def _curve(model: Any) -> Floats:
+def _curve(model: Any) -> NDArray[np.floating]:
     passes = np.cumsum([record.passes for record in model.history_])
     return np.column_stack([passes, [record.objective for record in model.history_]])
 

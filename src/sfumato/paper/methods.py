@@ -18,11 +18,17 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sfumato.landmarks import LandmarkSpectralClustering, LandmarkSpectralEmbedding
-from sfumato.medoids import KMedoids
+from sfumato.estimators import (
+    REFCMFS,
+    RSFKM,
+    FuzzyCMeans,
+    KMedoids,
+    LandmarkSpectralClustering,
+    LandmarkSpectralEmbedding,
+    SimREFCMFS,
+)
 from sfumato.paper.expected import FUZZIFIER
 from sfumato.paper.spectral import FullGraphSpectralClustering
-from sfumato.presets import REFCMFS, RSFKM, FuzzyCMeans, SimREFCMFS
 
 
 @dataclass(frozen=True)

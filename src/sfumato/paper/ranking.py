@@ -9,12 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.memberships import Power
 from sfumato.paper.drawing import SMALL, TINY, blank, finished
 from sfumato.paper.expected import FUZZIFIER
-from sfumato.pictures import INK, PALETTE
-from sfumato.problem import Power
-
-Floats = NDArray[np.floating]
+from sfumato.plotting import INK, PALETTE
 
 EXAMPLE = (2.4, 3.5, 0.6, 7.8, 1.9)
 """Distances of the paper's example."""
@@ -32,7 +30,7 @@ class Ranking(NamedTuple):
     """Order of the centers of a row, nearest first, and memberships in that order."""
 
     order: NDArray[np.intp]
-    memberships: Floats
+    memberships: NDArray[np.floating]
 
 
 def rank(distances: ArrayLike, n_active: int, fuzzifier: float) -> Ranking:
@@ -104,7 +102,7 @@ def ranking() -> Figure:
     return finished(figure)
 
 
-def _bars(axes: Axes, heights: Floats, kept: NDArray[np.bool_]) -> None:
+def _bars(axes: Axes, heights: NDArray[np.floating], kept: NDArray[np.bool_]) -> None:
     """Bars with their numbers; those that are not kept are pale and hatched."""
     bars = axes.bar(range(len(heights)), heights, color=PALETTE[0], edgecolor=INK, linewidth=0.8)
     for bar, is_kept in zip(bars, kept, strict=True):
@@ -114,7 +112,7 @@ def _bars(axes: Axes, heights: Floats, kept: NDArray[np.bool_]) -> None:
     axes.margins(y=0.18)
 
 
-def _shares(axes: Axes, ours: Floats) -> None:
+def _shares(axes: Axes, ours: NDArray[np.floating]) -> None:
     """Memberships of ours and the printed ones, side by side."""
     printed = np.pad(EXAMPLE_PRINTED, (0, len(ours) - len(EXAMPLE_PRINTED)))
     looks: tuple[dict[str, Any], ...] = (

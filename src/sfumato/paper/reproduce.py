@@ -18,7 +18,8 @@ from rich.progress import Progress as Bars
 
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG
-from sfumato.folder import Folder
+from sfumato.exceptions import UserError
+from sfumato.files import Folder
 from sfumato.paper.expected import SETS
 from sfumato.paper.experiment import QUICK_RUNS, QUICK_SETS, RUNS, STAND_IN, Cell, Experiment
 from sfumato.paper.methods import METHODS
@@ -26,7 +27,6 @@ from sfumato.paper.results import Results
 from sfumato.paper.runner import OTHER_SEED, Progress, run_missing
 from sfumato.paper.store import Store
 from sfumato.paper.writing import write_all
-from sfumato.tables import UserError
 
 CELLS = "cells.jsonl"
 """File in the output folder that holds the finished runs."""

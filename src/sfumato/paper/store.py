@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.exceptions import UserError, one_line
 from sfumato.paper.experiment import Cell, Parameters
-from sfumato.tables import UserError, one_line
 
 MEASURES = ("acc", "nmi", "objective", "spread")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from sfumato.folder import Folder
+from sfumato.files import Folder
 from sfumato.paper.comparison import Line, chosen, lines, tally, to_csv
 from sfumato.paper.drawing import save
 from sfumato.paper.expected import FUZZIFIER, printed_active

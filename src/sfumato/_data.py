@@ -1,0 +1,174 @@
+"""Data: checked rows in the storage they came in, with their weights.
+
+Nothing is copied whole here. Engines read rows block by block, and center, reorder and cast each
+block as they go.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato._typing import Floats
+
+BLOCK_BYTES = 1 << 20
+"""Size of a block that Python code converts at a time: large enough to hide the interpreter."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows, weights and the frame of reference of a computation.
+
+    Attributes
+    ----------
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+        Finite real numbers of any dtype and memory layout.
+    weights : ndarray of shape (n_rows,) or None
+        Nonnegative float64 weights; None means that all are one.
+    dtype : dtype
+        float32 or float64: the precision of the computation and of its results.
+    origin : ndarray of shape (n_features,)
+        Point from which coordinates are measured inside a pass, near the middle of the data, so
+        that no digits are lost to a common offset. Rounded to ``dtype``, so that a row and a center
+        that are equal stay so. Zero for sparse rows, which stay sparse.
+    """
+
+    rows: Any
+    weights: Floats | None
+    dtype: np.dtype[np.floating]
+    origin: Floats
+
+    def __post_init__(self) -> None:
+        origin = np.zeros_like(self.origin) if self.is_sparse else self.origin
+        object.__setattr__(self, "origin", origin.astype(self.dtype).astype(np.float64))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.rows.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are a CSR matrix."""
+        return bool(sp.issparse(self.rows))
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the numbers that the rows store."""
+        return int(self.rows.data.nbytes if self.is_sparse else self.rows.nbytes)
+
+    def weights_or_ones(self) -> Floats:
+        """Weights as an array, without memory of their own if all are one."""
+        if self.weights is None:
+            return np.broadcast_to(np.float64(1), self.n_rows)
+        return self.weights
+
+    def dense(self, index: slice | NDArray[np.integer]) -> Floats:
+        """Chosen rows as a dense float64 array, in the precision they are computed in."""
+        chosen = self.rows[index]
+        if self.is_sparse:
+            chosen = chosen.toarray()
+        return np.asarray(chosen).astype(self.dtype).astype(np.float64, copy=False)
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Consecutive blocks of rows, as dense float64 arrays."""
+        for block in row_blocks(self.n_rows, self.n_features):
+            yield block, self.dense(block)
+
+    def take(self, index: NDArray[np.integer]) -> Data:
+        """Data of the chosen rows."""
+        weights = None if self.weights is None else self.weights[index]
+        return Data(self.rows[index], weights, self.dtype, self.origin)
+
+
+class Piece(NamedTuple):
+    """Some rows of the data: any real dtype, dense or CSR, with weights or none."""
+
+    rows: Any
+    weights: Floats | None
+    number: int
+    """Place among all pieces, from zero on."""
+
+
+def csr_or_dense(rows: Any) -> Any:
+    """Rows as a canonical CSR array or an ndarray, of a dtype that engines read directly."""
+    if sp.issparse(rows):
+        rows = sp.csr_array(rows)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+    else:
+        rows = np.asarray(rows)
+    return plain_rows(rows) if rows.dtype.kind in "biuf" else rows
+
+
+def plain_rows(rows: Any) -> Any:
+    """Rows of a dtype that engines read directly; others are converted to float64."""
+    dtype = rows.dtype.newbyteorder("=")
+    if dtype.kind == "f" and dtype not in (np.float32, np.float64):
+        dtype = np.dtype(np.float64)
+    return rows.astype(dtype, copy=not (sp.issparse(rows) or _evenly_spaced(rows)))
+
+
+def _evenly_spaced(rows: NDArray[Any]) -> bool:
+    """Whether every number lies whole items from the first, as fields of records may not."""
+    return rows.flags.aligned and not any(step % rows.itemsize for step in rows.strides)
+
+
+def computing_dtype(rows: Any) -> np.dtype[np.floating]:
+    """float32 for float32 rows, otherwise float64."""
+    return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+
+
+def rows_per_block(n_features: int) -> int:
+    """Rows that make about ``BLOCK_BYTES`` as doubles."""
+    return max(1, BLOCK_BYTES // (8 * max(1, n_features)))
+
+
+def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
+    """Slices that cover the rows block by block."""
+    step = rows_per_block(n_features)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def distinct_rows(data: Data, most: int) -> set[bytes]:
+    """Different rows of positive weight, as bytes; no more are looked for once there are enough."""
+    seen: set[bytes] = set()
+    positive = data.weights_or_ones() > 0
+    # Usually the first few rows settle it, so blocks start small.
+    start, step = 0, min(2 * most, rows_per_block(data.n_features))
+    while start < data.n_rows and len(seen) < most:
+        block = slice(start, start + step)
+        seen |= _distinct(data.rows[block][positive[block]])
+        start, step = start + step, min(2 * step, rows_per_block(data.n_features))
+    return seen
+
+
+def _distinct(rows: Any) -> set[bytes]:
+    dense = rows.toarray() if sp.issparse(rows) else np.ascontiguousarray(rows)
+    dense = dense + dense.dtype.type(0)  # -0.0 and 0.0 become the same bytes.
+    # Long rows are compared faster by their hashes than by sorting them.
+    return {row.tobytes() for row in (np.unique(dense, axis=0) if dense.shape[1] < 64 else dense)}
+
+
+def checksum(rows: Any, weights: Any = None) -> int:
+    """Number that tells rows, with their weights, from others."""
+    arrays = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
+    found = 0
+    for array in arrays if weights is None else [*arrays, weights]:
+        for begin in range(0, len(array), 1 << 16):  # Strided arrays are copied in small parts.
+            part = np.ascontiguousarray(array[begin : begin + (1 << 16)])
+            found = zlib.crc32(part.view(np.uint8).reshape(-1).data, found)
+    return found

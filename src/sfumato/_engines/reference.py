@@ -1,0 +1,125 @@
+"""The specification: NumPy, written to be read, never optimized.
+
+Computes in float64 whatever the precision of the data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._problem import RowTerms, Statistics
+from sfumato._typing import Floats
+
+
+class ReferenceEngine(ResidentEngine):
+    """Plain NumPy, one block of rows at a time."""
+
+    def sweep(self, centers: Floats) -> Statistics:
+        """One pass: statistics at the given centers."""
+        weights = self.data.weights_or_ones()
+        total = Statistics.zero(*centers.shape)
+        for block, rows in self.data.blocks():
+            total = total + self._sweep_block(rows, weights[block], centers)
+        return total
+
+    def _sweep_block(self, rows: Floats, weights: Floats, centers: Floats) -> Statistics:
+        terms = self.problem.terms(squared_distances(rows, centers))
+        n_clusters = len(centers)
+
+        def per_center(values: Floats) -> Floats:
+            return spread(terms.indices, weights[:, None] * values, n_clusters)
+
+        pulls = per_center(terms.pull)
+        total = pulls.sum(axis=0)
+        return Statistics(
+            pull=pulls.T @ rows - total[:, None] * centers,
+            weight=total,
+            hold=per_center(terms.hold).sum(axis=0),
+            objective=float(weights @ terms.objective),
+        )
+
+    def assign(
+        self, centers: Floats, *, distances: bool = False, memberships: bool = True
+    ) -> Assignment:
+        """Labels of all rows, with distances and memberships as wanted."""
+        weights = self.data.weights_or_ones()
+        labels = np.empty(self.n_rows, dtype=np.int32)
+        nearest = np.empty(self.n_rows, dtype=self.data.dtype)
+        entries = []
+        objective = 0.0
+        for block, rows in self.data.blocks():
+            sq_dist = squared_distances(rows, centers)
+            terms = self.problem.terms(sq_dist)
+            labels[block] = terms.indices[:, 0]
+            nearest[block] = np.sqrt(sq_dist.min(axis=1))
+            if memberships:
+                entries.append(self._entries(terms, len(centers)))
+            objective += float(weights[block] @ terms.objective)
+        sparse = sp.csr_array(sp.vstack(entries, format="csr")) if memberships else None
+        return Assignment(labels, nearest if distances else None, sparse, objective)
+
+    def _entries(self, terms: RowTerms, n_clusters: int) -> sp.csr_array:
+        """Memberships of a block as CSR; a rule without a fixed number stores nonzeros only."""
+        fixed = self.problem.membership.n_entries(n_clusters)
+        indices, memberships = terms.indices[:, :fixed], terms.memberships[:, :fixed]
+        entries = sp.csr_array(
+            (
+                memberships.astype(self.data.dtype).ravel(),
+                indices.astype(np.int32).ravel(),
+                np.arange(len(indices) + 1) * indices.shape[1],
+            ),
+            shape=(len(indices), n_clusters),
+        )
+        entries.sort_indices()
+        if fixed is None:
+            entries.eliminate_zeros()
+        return entries
+
+    def distances(self, centers: Floats) -> Floats:
+        """Distances of all rows to all centers, in the precision of the data."""
+        distances = np.empty((self.n_rows, len(centers)), dtype=self.data.dtype)
+        for block, rows in self.data.blocks():
+            distances[block] = np.sqrt(squared_distances(rows, centers))
+        return distances
+
+    def relative(self, centers: Floats, units: Floats) -> Floats:
+        """Smallest distance of each row to any center, each measured in that center's unit."""
+        smallest = np.empty(self.n_rows, dtype=self.data.dtype)
+        for block, rows in self.data.blocks():
+            smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
+        return smallest
+
+    def lower(self, costs: Floats, centers: Floats) -> None:
+        """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
+        for block, rows in self.data.blocks():
+            losses = self.problem.loss.value(squared_distances(rows, centers))
+            costs[block] = np.minimum(costs[block], losses.min(axis=1))
+
+    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
+        """Weighted total of the costs if each candidate alone were added to the centers."""
+        weights = self.data.weights_or_ones()
+        totals = np.zeros(len(candidates))
+        for block, rows in self.data.blocks():
+            values = self.problem.loss.value(squared_distances(rows, candidates))
+            totals += weights[block] @ np.minimum(costs[block, None], values)
+            if losses is not None:
+                losses[block] = values
+        return totals
+
+
+def squared_distances(rows: Floats, centers: Floats) -> Floats:
+    """Squared distances by differences: exact where a row is close to a center."""
+    sq_dist = np.empty((len(rows), len(centers)))
+    for k, center in enumerate(centers):
+        sq_dist[:, k] = ((rows - center) ** 2).sum(axis=1)
+    return sq_dist
+
+
+def spread(indices: NDArray[np.intp], values: Floats, n_clusters: int) -> Floats:
+    """Dense (n_rows, n_clusters) array with the values at their centers, zero elsewhere."""
+    dense = np.zeros((len(indices), n_clusters))
+    np.put_along_axis(dense, indices, values, axis=1)
+    return dense

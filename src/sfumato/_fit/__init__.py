@@ -1,0 +1,1 @@
+"""A fit, from checked data to a solution: automatic parameters, starts, checkpoints."""

@@ -1,0 +1,257 @@
+"""Checkpoints: the state of a fit in a file, from which the same call goes on.
+
+A file holds the state of every start: centers, history, the memory of the accelerator, and the
+step that comes next. A fit that goes on repeats what is cheap (seeds, from the stored state of the
+random numbers) and replays the stored iterations, so that every decision falls as it did.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from sfumato._data import Data, checksum
+from sfumato._engines.chunked import ChunkedData
+from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Outcome, Step
+
+FORMAT = 1
+IRRELEVANT = {"checkpoint", "n_threads"}
+"""Parameters on which the result does not depend."""
+LEAST_PAUSE = 1.0
+"""Seconds between two writes."""
+PAUSE_PER_WRITE = 10.0
+"""Pause after a write, in times that it took: writing takes a tenth of the time at most."""
+
+
+class Checkpoint:
+    """A file with the state of a fit.
+
+    Parameters
+    ----------
+    path : path
+    identity : dict
+        What the fit is of: parameters and data, as plain values. A file of another identity is
+        refused.
+    rng : RandomState
+        Random numbers of the fit, as they are before the first is drawn; those of the file, if
+        there is one.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], identity: dict[str, Any], rng: np.random.RandomState
+    ) -> None:
+        self.path = Path(path)
+        self.identity = json.loads(json.dumps(identity))
+        self.tuned: dict[str, Any] | None = None
+        self.states: dict[int, DescentState] = {}
+        self._due = 0.0
+        self._rng_state: Any = rng.get_state()
+        self._check_place()
+        if self.path.exists():
+            self._load()
+        self.rng = np.random.RandomState()
+        self.rng.set_state(self._rng_state)
+
+    def restore(self, number: int, descent: Descent) -> Callable[[Descent], None]:
+        """Bring a start to its stored state, if there is one; returns what keeps its state."""
+        state = self.states.get(number)
+        if state is not None:
+            descent.restore(state)
+
+        def keep(descent: Descent) -> None:
+            # Where it is not due, the state before will do: going on from there gives the same.
+            if time.monotonic() >= self._due:
+                self.states[number] = descent.state()
+                self.write()
+
+        return keep
+
+    def finish(self, number: int, descent: Descent) -> None:
+        """Keep the state of the start that has won, and whatever is there of the others."""
+        self.states[number] = descent.state()
+        self.write()
+
+    def write(self) -> None:
+        """Write the file; the one before is there until the new one is whole."""
+        began = time.monotonic()
+        try:
+            self._replace()
+        except OSError as error:
+            warnings.warn(
+                f"The checkpoint {self.path} cannot be written ({error}); the fit goes on, and the "
+                "file keeps the state before.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        now = time.monotonic()
+        self._due = now + max(LEAST_PAUSE, PAUSE_PER_WRITE * (now - began))
+
+    def _replace(self) -> None:
+        partial = self.path.with_name(self.path.name + ".partial")
+        try:
+            with partial.open("wb") as file:
+                file.write(self._bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(self.path)
+        except BaseException:  # Ctrl-C too.
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+
+    def _bytes(self) -> bytes:
+        name, keys, *numbers = self._rng_state
+        header = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "tuned": self.tuned,
+            "rng": [name, *numbers],
+            "starts": {number: _plain(state) for number, state in self.states.items()},
+        }
+        arrays: dict[str, Any] = {"rng": keys}
+        for number, state in self.states.items():
+            arrays |= {f"{number}.{key}": value for key, value in _arrays(state).items()}
+        text = np.frombuffer(json.dumps(header, default=_number).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez(buffer, header=text, **arrays)
+        return buffer.getvalue()
+
+    def _load(self) -> None:
+        try:
+            header, arrays = self._read()
+            if header["format"] == FORMAT:
+                stored = dict(header["identity"])
+                name, *numbers = header["rng"]
+                rng_state = (name, arrays["rng"], *numbers)
+                tuned = header["tuned"]
+                starts = header["starts"].items()
+                states = {int(n): _state(plain, f"{n}.", arrays) for n, plain in starts}
+        except Exception as error:  # Whatever a damaged archive makes its readers raise.
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is no checkpoint of sfumato, or is damaged "
+                f"({error}); remove it, or give another path."
+            ) from error
+        if header["format"] != FORMAT:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} was written by another version of sfumato; remove "
+                "it, or give another path."
+            )
+        self._compare(stored)
+        self._rng_state, self.tuned, self.states = rng_state, tuned, states
+
+    def _read(self) -> tuple[Any, dict[str, Any]]:
+        """Header and arrays of the file, which is closed whatever is wrong with it."""
+        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            header = json.loads(archive["header"].tobytes())
+            arrays = {name: archive[name] for name in archive.files if name != "header"}
+        return header, arrays
+
+    def _compare(self, stored: dict[str, Any]) -> None:
+        """Raise about the first differences between this fit and the stored one."""
+        names = [*self.identity, *(name for name in stored if name not in self.identity)]
+        different = [
+            f"{name} was {stored.get(name)!r} and is {self.identity.get(name)!r}"
+            for name in names
+            if stored.get(name) != self.identity.get(name)
+        ]
+        if different:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is of another fit: {'; '.join(different[:3])}. "
+                "Give the same data and parameters, or another path, or remove the file."
+            )
+
+    def _check_place(self) -> None:
+        """Raise if the file could not be written, rather than after hours of work."""
+        folder = self.path.parent
+        if self.path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            what = "is a folder" if self.path.is_dir() else "cannot be written to"
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} {what}; give the path of a file in a folder that "
+                "exists and that you may write to."
+            )
+
+
+def identity_of(estimator: Any, data: Data | ChunkedData) -> dict[str, Any]:
+    """Parameters and data of a fit, in plain values that tell them from others."""
+    chunked = isinstance(data, ChunkedData)
+    found = {"estimator": type(estimator).__name__, "sfumato": version("sfumato")}
+    for name, value in estimator.get_params(deep=True).items():
+        if name not in IRRELEVANT:
+            found[name] = _described(value)
+    if isinstance(data, ChunkedData):
+        sizes = np.diff(data.positives)
+        found["pieces"] = f"{len(sizes)} of up to {sizes.max()} rows"
+        rows = data.checksum
+    else:
+        rows = checksum(data.rows, data.weights)
+    return found | {
+        "number of rows": data.n_rows,
+        "number of features": data.n_features,
+        "precision": data.dtype.name,
+        "storage": ("CSR" if data.is_sparse else "dense") + (", in pieces" if chunked else ""),
+        "checksum of the data": rows,
+    }
+
+
+def _described(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.random.RandomState):
+        name, keys, *numbers = value.get_state()
+        return f"{name}, checksum {checksum(keys)}, {numbers}"
+    if hasattr(value, "__array__") or isinstance(value, list | tuple) or sp.issparse(value):
+        array = value.toarray() if sp.issparse(value) else np.asarray(value)
+        return f"array of shape {array.shape}, checksum {checksum(array)}"
+    if isinstance(value, BaseEstimator):
+        return type(value).__name__
+    return getattr(value, "__qualname__", type(value).__name__)
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written to a checkpoint")
+
+
+def _plain(state: DescentState) -> dict[str, Any]:
+    """What is no array."""
+    return {
+        "history": [asdict(record) for record in state.history],
+        "outcome": None if state.outcome is None else state.outcome.name,
+    }
+
+
+def _arrays(state: DescentState) -> dict[str, Any]:
+    arrays = {"centers": state.centers, "step": state.step.centers}
+    if state.step.otherwise is not None:
+        arrays["otherwise"] = state.step.otherwise
+    return arrays | {f"memory.{key}": value for key, value in state.memory.items()}
+
+
+def _state(plain: dict[str, Any], prefix: str, arrays: dict[str, Any]) -> DescentState:
+    own = {key.removeprefix(prefix): v for key, v in arrays.items() if key.startswith(prefix)}
+    records = [{**record, "repairs": tuple(record["repairs"])} for record in plain["history"]]
+    return DescentState(
+        own["centers"],
+        tuple(IterationRecord(**record) for record in records),
+        None if plain["outcome"] is None else Outcome[plain["outcome"]],
+        Step(own["step"], own.get("otherwise")),
+        {k.removeprefix("memory."): v for k, v in own.items() if k.startswith("memory.")},
+    )

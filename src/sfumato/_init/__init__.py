@@ -1,0 +1,1 @@
+"""Initial centers: greedy seeding, robust seeding, an automatic cap."""

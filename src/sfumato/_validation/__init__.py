@@ -1,0 +1,62 @@
+"""User input becomes Data, or ChunkedData: the only package that raises about input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato._data import Data
+from sfumato._engines.chunked import ChunkedData
+from sfumato._engines.runners import is_chunked
+from sfumato._typing import Floats
+from sfumato._validation.arrays import check_enough_rows, check_fit_data, check_new_data
+from sfumato._validation.batches import batch_data, batches, check_first_batch, check_forgetting
+from sfumato._validation.chunks import check_enough_chunks, check_fit_chunks, check_new_chunks
+from sfumato._validation.parameters import check_centers, check_counts, restored_on_failure
+
+__all__ = [
+    "batch_data",
+    "batches",
+    "check_centers",
+    "check_counts",
+    "check_enough",
+    "check_enough_rows",
+    "check_first_batch",
+    "check_fit_data",
+    "check_forgetting",
+    "check_new_data",
+    "fit_input",
+    "new_input",
+    "restored_on_failure",
+]
+
+
+def fit_input(
+    estimator: Any, X: Any, sample_weight: Any, checksum: bool = False
+) -> Data | ChunkedData:
+    """Training data, at hand or in pieces; sets ``n_features_in_`` and ``feature_names_in_``.
+
+    Pieces are given a checksum, if it is wanted, in the pass that looks at them.
+    """
+    if is_chunked(X):
+        return check_fit_chunks(estimator, X, sample_weight, checksum)
+    return check_fit_data(estimator, X, sample_weight)
+
+
+def new_input(
+    estimator: Any, X: Any, sample_weight: Any, origin: Floats, look: bool = False
+) -> Data | ChunkedData:
+    """Data for a fitted estimator, at hand or in pieces.
+
+    Pieces are looked at in a pass of its own only if that is wanted.
+    """
+    if is_chunked(X):
+        return check_new_chunks(estimator, X, sample_weight, origin, look)
+    return check_new_data(estimator, X, sample_weight, origin)
+
+
+def check_enough(data: Data | ChunkedData, n_clusters: int) -> None:
+    """Raise unless at least ``n_clusters`` distinct rows have a positive weight."""
+    if isinstance(data, ChunkedData):
+        check_enough_chunks(data, n_clusters)
+    else:
+        check_enough_rows(data, n_clusters)

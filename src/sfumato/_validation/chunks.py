@@ -1,0 +1,140 @@
+"""Data in pieces becomes ChunkedData: one pass looks at all of it."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._engines.chunked import ChunkedData, Runner
+from sfumato._engines.runners import find_runner
+from sfumato._inspection import Look, Looked
+from sfumato._typing import Floats
+from sfumato._validation.arrays import check_row_count, raise_too_few_distinct
+from sfumato._validation.limits import check_overflow, check_total, check_underflow
+
+
+def check_fit_chunks(
+    estimator: Any, X: Any, sample_weight: Any, checksum: bool = False
+) -> ChunkedData:
+    """Check training data in pieces; sets ``n_features_in_`` and ``feature_names_in_``."""
+    runner = find_runner(X, sample_weight)
+    _keep_names(estimator, runner)
+    look = Look(runner.n_features, estimator.n_clusters, checksum)
+    looked = _looked_at(X, runner, look)
+    dtype = _precision(looked.dtypes == {np.dtype(np.float32).str})
+    sparse = True in looked.sparse
+    found = looked.survey
+    middle = np.zeros(runner.n_features) if sparse else found.middle
+    origin = middle.astype(dtype).astype(np.float64)
+    check_overflow("X", found, origin, dtype)
+    check_underflow(found, dtype)
+    n_rows = sum(rows for _, rows, _ in looked.sizes)
+    check_total(looked.heaviest, n_rows)
+    return ChunkedData(
+        runner,
+        dtype,
+        origin,
+        _cumulated(looked),
+        n_rows,
+        sparse,
+        len(looked.distinct),
+        zlib.crc32(np.array(looked.checksums).tobytes()) if checksum else None,
+    )
+
+
+def check_new_chunks(
+    estimator: Any, X: Any, sample_weight: Any, origin: Floats, look: bool
+) -> ChunkedData:
+    """Check data for a fitted estimator.
+
+    Values are looked at in a pass of its own if that is wanted; otherwise by whoever computes with
+    them, a piece at a time.
+    """
+    runner = find_runner(X, sample_weight)
+    _compare_names(estimator, runner)
+    dtype = _precision(runner.dtype == np.float32)
+    if look:
+        check_overflow("X", _looked_at(X, runner, Look(runner.n_features)).survey, origin, dtype)
+    nobody = np.zeros(1, dtype=np.int64)
+    return ChunkedData(runner, dtype, origin, nobody, runner.n_rows or 0, False)
+
+
+def check_enough_chunks(data: ChunkedData, n_clusters: int) -> None:
+    """Raise unless at least ``n_clusters`` distinct rows have a positive weight."""
+    check_row_count(data.n_rows, n_clusters)
+    if data.distinct < n_clusters:
+        raise_too_few_distinct(data.distinct, n_clusters)
+
+
+def _looked_at(X: Any, runner: Runner, look: Look) -> Looked:
+    """What a pass sees; raises about whatever is wrong."""
+    looked: Looked | None = runner.reduce(look)
+    if looked is None:
+        source = getattr(X, "source", None) or repr(X)
+        raise ValueError(f"{source} holds no rows; give at least one.")
+    _check_pieces(runner, looked)
+    return looked
+
+
+def _precision(single: bool) -> np.dtype[np.floating]:
+    return np.dtype(np.float32) if single else np.dtype(np.float64)
+
+
+def _cumulated(looked: Looked) -> NDArray[np.int64]:
+    """Rows of positive weight before each piece; pieces without rows were not seen."""
+    counts = np.zeros(1 + max(number for number, _, _ in looked.sizes), dtype=np.int64)
+    for number, _, positive in looked.sizes:
+        counts[number] = positive
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def _check_pieces(runner: Runner, looked: Looked) -> None:
+    """Raise about the first piece in which something is wrong."""
+    wrong = looked.wrong
+    if wrong is not None and wrong.value is not None:
+        where = runner.where(wrong.piece, wrong.value.row, wrong.value.column)
+        raise wrong.value.error(where)
+    if wrong is not None and wrong.weight is not None:
+        row, weight = wrong.weight
+        raise ValueError(
+            f"The weight of {runner.where(wrong.piece, row)} is {weight:g}; use finite weights "
+            ">= 0, and 0 to leave a row out."
+        )
+    if wrong is not None:
+        raise ValueError(
+            f"The piece of X that begins at {runner.where(wrong.piece, 0)} {wrong.problem}; all "
+            "pieces must be tables of real numbers with the same columns."
+        )
+    if len(looked.sparse) > 1:
+        raise ValueError(
+            "Some pieces of X are sparse and others dense; make all of them CSR, or all dense."
+        )
+    if not looked.heaviest > 0:
+        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight > 0.")
+
+
+def _keep_names(estimator: Any, runner: Runner) -> None:
+    estimator.n_features_in_ = runner.n_features
+    estimator.__dict__.pop("feature_names_in_", None)
+    if runner.names is not None and all(isinstance(name, str) for name in runner.names):
+        estimator.feature_names_in_ = np.array(runner.names, dtype=object)
+
+
+def _compare_names(estimator: Any, runner: Runner) -> None:
+    """Raise unless the features are those of the fit."""
+    if runner.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {runner.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and runner.names is not None and tuple(known) != tuple(runner.names):
+        pairs = zip(known, runner.names, strict=True)
+        number = next(i for i, (a, b) in enumerate(pairs) if a != b)
+        raise ValueError(
+            f"Feature {number} of X is {runner.names[number]!r}, where the fit had "
+            f"{known[number]!r}; give the same columns in the same order."
+        )

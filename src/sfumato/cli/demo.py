@@ -1,0 +1,188 @@
+"""The job of ``sfumato demo``: scikit-learn's digits, clustered in several ways side by side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table as RichTable
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics.cluster import contingency_matrix
+
+from sfumato import plotting as pictures
+from sfumato.estimators import REFCMFS, FuzzyCMeans
+from sfumato.files import Folder
+from sfumato.metrics import accuracy, nmi
+
+CLUSTERS = 10
+STARTS = 3
+SEED = 0
+SHOWN_QUANTILES = (0.01, 0.05, 0.15, 0.3, 0.6)
+"""Which images to show, by the rank of their largest membership: mostly those in doubt."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A fitted method, and how it did."""
+
+    name: str
+    model: Any
+    objective: float
+    seconds: float
+    accuracy: float
+    nmi: float
+
+
+def contestants() -> dict[str, Any]:
+    """Methods by name, each with as many starts and the same seed."""
+    common: dict[str, Any] = {"n_clusters": CLUSTERS, "n_init": STARTS, "random_state": SEED}
+    return {
+        "REFCMFS": REFCMFS(**common),
+        "FuzzyCMeans, r = 2": FuzzyCMeans(**common),
+        "FuzzyCMeans, r auto": FuzzyCMeans(fuzzifier="auto", **common),
+        "KMeans (scikit-learn)": KMeans(**common),
+    }
+
+
+def measure(name: str, model: Any, X: NDArray[np.generic], y: NDArray[np.generic]) -> Run:
+    """Fit a method and compare its labels with the true ones.
+
+    Parameters
+    ----------
+    name : str
+    model : estimator
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+        True classes; the method does not see them.
+
+    Returns
+    -------
+    Run
+    """
+    began = time.perf_counter()
+    model.fit(X)
+    seconds = time.perf_counter() - began
+    objective = model.inertia_ if isinstance(model, KMeans) else model.objective_
+    found = model.labels_
+    return Run(name, model, float(objective), seconds, accuracy(y, found), nmi(y, found))
+
+
+def demo(output: Path, force: bool) -> None:
+    """Fit, compare, show a few memberships, and write two pictures.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the pictures.
+    force : bool
+        Whether to replace pictures that are there.
+    """
+    folder = Folder(output, ("convergence.png", "memberships.png"), force)
+    folder.check()
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    X, y = load_digits(return_X_y=True)
+    console.print(f"{X.shape[0]} images of handwritten digits, {X.shape[1]} pixels each")
+    runs = [measure(name, model, X, y) for name, model in contestants().items()]
+    console.print(_comparison(runs))
+    console.print(
+        f"{STARTS} starts each, seed {SEED}, r the fuzzifier. ACC and NMI compare with the true "
+        "digits, which no\nmethod sees. Each method minimizes an objective of its own; those of "
+        "different methods do not compare.\n"
+    )
+    chosen = in_doubt(runs[0].model)
+    names = _cluster_names(runs[0].model, y)
+    for line in _membership_lines(runs[0].model, chosen, names, y):
+        console.print(line)
+    portraits = _portraits(runs[0].model, X, y, chosen)
+    folder.write(
+        {
+            "convergence.png": partial(pictures.save, _curves(runs)),
+            "memberships.png": partial(pictures.save, portraits),
+        }
+    )
+    console.print("\nPictures:")
+    for name in folder.names:
+        console.print(f"  {folder.path / name}")
+
+
+def in_doubt(model: REFCMFS) -> NDArray[np.intp]:
+    """Rows to show, from the one most divided among clusters to one that is sure.
+
+    Parameters
+    ----------
+    model : REFCMFS
+        Fitted.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_shown,)
+    """
+    memberships = model.memberships_
+    largest = np.maximum.reduceat(memberships.data, memberships.indptr[:-1])
+    order = np.argsort(largest, kind="stable")
+    return order[[int(quantile * (len(order) - 1)) for quantile in SHOWN_QUANTILES]]
+
+
+def _comparison(runs: list[Run]) -> RichTable:
+    grid = RichTable("method", "ACC", "NMI", "objective", "iterations", "seconds")
+    for column in grid.columns[1:]:
+        column.justify = "right"
+    for run in runs:
+        grid.add_row(
+            run.name,
+            f"{run.accuracy:.1%}",
+            f"{run.nmi:.1%}",
+            f"{run.objective:,.0f}",
+            str(run.model.n_iter_),
+            f"{run.seconds:.2f}",
+        )
+    return grid
+
+
+def _cluster_names(model: REFCMFS, y: NDArray[np.generic]) -> list[str]:
+    """Clusters by the digit most frequent in them."""
+    counts = contingency_matrix(model.labels_, y)
+    return [f"cluster {k} (mostly {counts[k].argmax()})" for k in range(CLUSTERS)]
+
+
+def _membership_lines(
+    model: REFCMFS, chosen: NDArray[np.intp], names: list[str], y: NDArray[np.generic]
+) -> list[str]:
+    lines = [f"REFCMFS: {model.n_active_} memberships per image; the first three of some:"]
+    for row in chosen:
+        entries = model.memberships_[[row]]
+        order = np.argsort(-entries.data, kind="stable")[:3]
+        shares = [f"{entries.data[e]:.2f} {names[entries.indices[e]]}" for e in order]
+        lines.append(f"  image {row:4d}, a {y[row]}: {', '.join(shares)}")
+    return lines
+
+
+def _curves(runs: list[Run]) -> Figure:
+    """Objectives of those methods that keep them."""
+    histories = {run.name: getattr(run.model, "history_", ()) for run in runs}
+    return pictures.convergence(
+        {
+            name: [record.objective for record in history]
+            for name, history in histories.items()
+            if history
+        }
+    )
+
+
+def _portraits(
+    model: REFCMFS, X: NDArray[np.generic], y: NDArray[np.generic], chosen: NDArray[np.intp]
+) -> Figure:
+    return pictures.image_memberships(
+        X[chosen].reshape(-1, 8, 8),
+        model.cluster_centers_.reshape(-1, 8, 8),
+        model.memberships_[chosen],
+        [f"image {row}, a {y[row]}" for row in chosen],
+    )

@@ -1,0 +1,137 @@
+"""Losses: how much a row's distance to a center costs.
+
+A loss is written as a function of the *squared* distance ``t = h**2``, because that is what a pass
+computes. ``weight`` is the derivative of ``value`` with respect to ``t``: it is the weight of
+a row in the re-weighted mean that moves a center.
+
+Every class here has a twin of the same name and parameters in ``native/loss.hpp``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sfumato._checks import Auto, is_auto, require_number
+from sfumato._typing import Floats
+
+
+class Loss(BaseEstimator, ABC):
+    """A loss ``rho`` of the distance, nondecreasing, with ``rho(0) = 0``.
+
+    Attributes
+    ----------
+    kink : float
+        Slope ``rho'(0+)`` at distance zero. Where it is positive, a row that coincides with a
+        center holds it back with this force (the Vardi-Zhang step).
+    degree : int
+        Power of the distance that the loss grows with: 1 or 2.
+    """
+
+    kink: ClassVar[float]
+    degree: ClassVar[int]
+
+    @abstractmethod
+    def value(self, sq_dist: Floats) -> Floats:
+        """Loss at the given squared distances."""
+
+    @abstractmethod
+    def weight(self, sq_dist: Floats) -> Floats:
+        """Derivative of the loss by the squared distance; 0 at distance 0 if there is a kink."""
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter has no meaning."""
+
+
+class Squared(Loss):
+    """Squared distance, ``rho(h) = h**2``: the loss of K-means and fuzzy c-means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Squared
+    >>> Squared().value(np.array([0.0, 4.0]))
+    array([0., 4.])
+    """
+
+    kink = 0.0
+    degree = 2
+
+    def value(self, sq_dist: Floats) -> Floats:
+        """Loss at the given squared distances."""
+        return sq_dist
+
+    def weight(self, sq_dist: Floats) -> Floats:
+        """Derivative of the loss by the squared distance."""
+        return np.ones_like(sq_dist)
+
+
+class L21(Loss):
+    """Distance, ``rho(h) = h``: the L2,1 norm of the residuals.
+
+    A far row pulls a center with the same force as a near one, so that a heavy tail does not
+    drag it. With one cluster the center is the geometric median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import L21
+    >>> L21().value(np.array([0.0, 4.0]))
+    array([0., 2.])
+    """
+
+    kink = 1.0
+    degree = 1
+
+    def value(self, sq_dist: Floats) -> Floats:
+        """Loss at the given squared distances."""
+        return np.sqrt(sq_dist)
+
+    def weight(self, sq_dist: Floats) -> Floats:
+        """Derivative of the loss by the squared distance; 0 at distance 0."""
+        with np.errstate(divide="ignore"):
+            return np.where(sq_dist > 0, 0.5 / np.sqrt(sq_dist), 0.0)
+
+
+class Capped(Loss):
+    """Distance up to a cap, ``rho(h) = min(h, cap)``: beyond the cap a row pulls nothing.
+
+    Parameters
+    ----------
+    cap : float or "auto", default="auto"
+        Distance, in the units of the data, from which on a row costs no more and moves no center.
+        Infinity gives :class:`L21`. "auto" is found by the fit, just beyond the reach of the widest
+        cluster, and kept as ``cap_``; see :class:`CappedREFCMFS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Capped
+    >>> Capped(cap=1.5).value(np.array([1.0, 4.0]))
+    array([1. , 1.5])
+    """
+
+    kink = 1.0
+    degree = 1
+
+    def __init__(self, cap: float | Auto = "auto") -> None:
+        self.cap = cap
+
+    def value(self, sq_dist: Floats) -> Floats:
+        """Loss at the given squared distances."""
+        return np.minimum(np.sqrt(sq_dist), float(self.cap))
+
+    def weight(self, sq_dist: Floats) -> Floats:
+        """Derivative of the loss by the squared distance; 0 at distance 0 and beyond the cap."""
+        with np.errstate(divide="ignore"):
+            pulls = (sq_dist > 0) & (np.sqrt(sq_dist) < float(self.cap))
+            return np.where(pulls, 0.5 / np.sqrt(sq_dist), 0.0)
+
+    def check(self) -> None:
+        """Raise ValueError if the cap is not a positive number."""
+        if not is_auto(self.cap):
+            advice = "give a distance in the data's units, or 'auto'"
+            require_number("cap", self.cap, above=0, advice=advice)

@@ -1,0 +1,284 @@
+"""Membership rules: how a row divides itself among its nearest centers.
+
+A rule sees the losses of a row's nearest centers, nearest first, and returns the memberships that
+minimize the row's part of the objective in closed form, together with that minimum. At most
+``n_nearest`` centers are looked at, so that nothing of size rows x clusters is ever needed.
+
+Every class here has a twin of the same name and parameters in ``native/membership.hpp``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sfumato._checks import Auto, is_auto, require_integer, require_number
+from sfumato._typing import Floats
+
+DEFAULT_ACTIVE = 5
+"""``n_active="auto"``: few enough to read, enough for a point between several clusters."""
+
+
+class Membership(BaseEstimator, ABC):
+    """A rule that turns the losses of a row into memberships that sum to one."""
+
+    @abstractmethod
+    def resolve(self, n_clusters: int) -> Self:
+        """Rule with every parameter that depends on ``n_clusters`` alone made a number.
+
+        Raises ValueError or TypeError if a parameter has no meaning.
+        """
+
+    @abstractmethod
+    def n_nearest(self, n_clusters: int) -> int:
+        """How many nearest centers the rule looks at."""
+
+    @abstractmethod
+    def n_entries(self, n_clusters: int) -> int | None:
+        """How many memberships are stored for every row; None if that varies with the row."""
+
+    @abstractmethod
+    def solve(self, losses: Floats) -> tuple[Floats, Floats]:
+        """Memberships and objective of each row.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (n_rows, n_nearest)
+            Losses of the nearest centers, ascending.
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_rows, n_nearest)
+        objective : ndarray of shape (n_rows,)
+        """
+
+    @abstractmethod
+    def phi(self, memberships: Floats) -> Floats:
+        """Coefficient of the loss in the objective, as a function of the membership."""
+
+
+class Hard(Membership):
+    """Each row belongs to its nearest center alone, as in K-means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Hard
+    >>> Hard().solve(np.array([[0.6]]))
+    (array([[1.]]), array([0.6]))
+    """
+
+    def resolve(self, n_clusters: int) -> Self:
+        """Return self: there is nothing to resolve."""
+        return self
+
+    def n_nearest(self, n_clusters: int) -> int:
+        """One."""
+        return 1
+
+    def n_entries(self, n_clusters: int) -> int:
+        """One."""
+        return 1
+
+    def solve(self, losses: Floats) -> tuple[Floats, Floats]:
+        """Memberships and objective of each row."""
+        return np.ones_like(losses), losses[:, 0]
+
+    def phi(self, memberships: Floats) -> Floats:
+        """Membership itself."""
+        return memberships
+
+
+class Power(Membership):
+    r"""Memberships to the power of the fuzzifier, over the nearest ``n_active`` centers.
+
+    For losses :math:`\rho_k` and fuzzifier :math:`r`,
+    :math:`a_k = \rho_k^{1/(1-r)} / \sum_s \rho_s^{1/(1-r)}`, and the row's objective is
+    :math:`(\sum_s \rho_s^{1/(1-r)})^{1-r}`, sums running over the ``n_active`` nearest centers.
+
+    Parameters
+    ----------
+    n_active : int or "auto", default="auto"
+        Number of memberships per row. "auto" is ``min(5, n_clusters)``; ``n_clusters`` gives the
+        dense memberships of fuzzy c-means, 1 gives hard ones.
+    fuzzifier : float or "auto", default="auto"
+        Exponent larger than 1; memberships get harder as it approaches 1. "auto" matches it to
+        the intrinsic dimension of the clusters, which is estimated from the data.
+
+    Notes
+    -----
+    A row that coincides with centers belongs to them alone, in equal shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Power
+    >>> memberships, objective = Power(n_active=3, fuzzifier=2.0).solve(np.array([[1.0, 2.0, 4.0]]))
+    >>> memberships.round(3)
+    array([[0.571, 0.286, 0.143]])
+    """
+
+    def __init__(self, n_active: int | Auto = "auto", fuzzifier: float | Auto = "auto") -> None:
+        self.n_active = n_active
+        self.fuzzifier = fuzzifier
+
+    def resolve(self, n_clusters: int) -> Self:
+        """Rule with ``n_active`` a number; the fuzzifier may still be "auto"."""
+        if not is_auto(self.fuzzifier):
+            advice = "use e.g. 1.1, or membership='hard'"
+            require_number("fuzzifier", self.fuzzifier, above=1, advice=advice, finite=True)
+        return type(self)(resolve_n_active(self.n_active, n_clusters), self.fuzzifier)
+
+    def n_nearest(self, n_clusters: int) -> int:
+        """``n_active``."""
+        return int(self.n_active)
+
+    def n_entries(self, n_clusters: int) -> int:
+        """``n_active``."""
+        return int(self.n_active)
+
+    def solve(self, losses: Floats) -> tuple[Floats, Floats]:
+        """Memberships and objective of each row.
+
+        Everything is expressed by ratios to the smallest loss of the row, which lie in 0..1, so
+        that no fuzzifier over- or underflows.
+        """
+        r = float(self.fuzzifier)
+        smallest = losses[:, :1]
+        with np.errstate(invalid="ignore"):
+            ratios = np.where(smallest > 0, smallest / losses, losses == 0)
+        shares = ratios ** (1 / (r - 1))
+        total = shares.sum(axis=1, keepdims=True)
+        return shares / total, (smallest * total ** (1 - r))[:, 0]
+
+    def phi(self, memberships: Floats) -> Floats:
+        """Membership to the power of the fuzzifier."""
+        return memberships ** float(self.fuzzifier)
+
+
+class Simplex(Membership):
+    r"""Euclidean projection onto the simplex: memberships with a quadratic penalty.
+
+    A row's memberships minimize :math:`\sum_k \rho_k a_k + \gamma \|a\|^2` on the simplex
+    [1]_: :math:`a` is the projection of :math:`-\rho / 2\gamma`, found exactly by sorting.
+
+    Parameters
+    ----------
+    gamma : float, "auto" or None, default=None
+        Strength of the penalty, in the units of the loss; the larger, the softer. "auto" chooses
+        it once, from the data, such that rows have two or three memberships on average. None
+        leaves it to ``n_active``.
+    n_active : int, "auto" or None, default=None
+        Give each row its own gamma: the largest with ``n_active`` nonzero memberships,
+        :math:`a_k \propto \rho_{(K+1)} - \rho_k`. For ``n_active = n_clusters`` there is
+        no largest; twice the smallest is taken, which leaves the farthest center half an equal
+        share. None and ``gamma=None`` together mean "auto": ``min(5, n_clusters)``.
+
+    Notes
+    -----
+    With ``gamma`` the objective never rises during a fit. With ``n_active`` each row's gamma
+    changes with the centers, no function is being minimized, and the reported objective may rise
+    slightly.
+
+    References
+    ----------
+    .. [1] J. Xu, J. Han, K. Xiong, F. Nie, "Robust and sparse fuzzy k-means clustering",
+       IJCAI 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Simplex
+    >>> memberships, objective = Simplex(n_active=2).solve(np.array([[1.0, 2.0, 4.0]]))
+    >>> memberships
+    array([[0.6, 0.4, 0. ]])
+    """
+
+    def __init__(
+        self, gamma: float | Auto | None = None, n_active: int | Auto | None = None
+    ) -> None:
+        self.gamma = gamma
+        self.n_active = n_active
+
+    def resolve(self, n_clusters: int) -> Self:
+        """Rule with ``n_active`` a number or None; gamma may still be "auto"."""
+        if self.gamma is not None and self.n_active is not None:
+            raise ValueError(
+                f"Simplex(gamma={self.gamma!r}, n_active={self.n_active!r}): the two exclude one "
+                "another; give gamma, or n_active, and leave the other None."
+            )
+        if self.gamma is None:
+            n_active = "auto" if self.n_active is None else self.n_active
+            return type(self)(None, resolve_n_active(n_active, n_clusters))
+        if not is_auto(self.gamma):
+            advice = "use e.g. 1.0 in the units of the loss, or 'auto'"
+            require_number("gamma", self.gamma, above=0, advice=advice, finite=True)
+        return self
+
+    def n_nearest(self, n_clusters: int) -> int:
+        """All centers for a gamma; one more than ``n_active`` for the closed form."""
+        return n_clusters if self.n_active is None else min(int(self.n_active) + 1, n_clusters)
+
+    def n_entries(self, n_clusters: int) -> int | None:
+        """``n_active``; None for a gamma."""
+        return None if self.n_active is None else int(self.n_active)
+
+    def solve(self, losses: Floats) -> tuple[Floats, Floats]:
+        """Memberships and objective of each row."""
+        most = losses.shape[1] if self.n_active is None else int(self.n_active)
+        if self.gamma is None:
+            gamma = row_gamma(losses, most)
+        else:
+            gamma = np.full(len(losses), float(self.gamma))
+        memberships = project(losses, gamma, most)
+        penalty = gamma * (memberships**2).sum(axis=1)
+        return memberships, (losses * memberships).sum(axis=1) + penalty
+
+    def phi(self, memberships: Floats) -> Floats:
+        """Membership itself."""
+        return memberships
+
+
+def resolve_n_active(n_active: int | Auto, n_clusters: int) -> int:
+    """Number of active centers: "auto" made a number, a number checked."""
+    if is_auto(n_active):
+        return min(DEFAULT_ACTIVE, n_clusters)
+    advice = f"use 1 <= n_active <= n_clusters={n_clusters}, or 'auto'"
+    require_integer("n_active", n_active, least=1, advice=advice)
+    if int(n_active) > n_clusters:
+        raise ValueError(f"n_active={n_active} exceeds n_clusters={n_clusters}; {advice}.")
+    return int(n_active)
+
+
+def row_gamma(losses: Floats, n_active: int) -> Floats:
+    """Gamma of each row that leaves exactly ``n_active`` memberships; see :class:`Simplex`.
+
+    ``losses`` holds the nearest ``n_active + 1`` losses, or all if there are no more.
+    """
+    nearest = losses[:, :n_active]
+    if losses.shape[1] > n_active:
+        return (n_active * losses[:, n_active] - nearest.sum(axis=1)) / 2
+    return n_active * nearest[:, -1] - nearest.sum(axis=1)
+
+
+def project(losses: Floats, gamma: Floats, most: int) -> Floats:
+    """Projection of ``-losses / (2 gamma)`` onto the simplex, for ascending losses.
+
+    Positive are the first ``m`` memberships, for the largest ``m``, at most ``most``, with
+    ``2 gamma + sum of the first m losses > m * loss_m``. Ties at gamma = 0 are shared equally.
+    """
+    rank = np.arange(1, losses.shape[1] + 1)
+    # Relative to the smallest loss: the projection does not change, and nothing cancels.
+    excess = losses - losses[:, :1]
+    threshold = (2 * gamma[:, None] + excess.cumsum(axis=1)) / rank
+    positive = ((excess < threshold) | (excess == 0)) & (rank <= most)
+    count = positive.sum(axis=1)
+    level = np.take_along_axis(threshold, count[:, None] - 1, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        soft = np.where(positive, level - excess, 0) / (2 * gamma[:, None])
+    degenerate = ~np.isfinite(soft).all(axis=1) | (soft.sum(axis=1) == 0)
+    soft[degenerate] = positive[degenerate] / count[degenerate, None]
+    return soft / soft.sum(axis=1, keepdims=True)

@@ -1,0 +1,213 @@
+"""``stream``: whatever holds rows, as a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.exceptions import StreamError
+from sfumato.streams._arrays import ArrayStream, ZarrStream
+from sfumato.streams._base import Stream
+from sfumato.streams._csv import CsvStream
+from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_frame
+from sfumato.streams._lines import Format
+from sfumato.streams._npy import NpyStream
+from sfumato.streams._parquet import ParquetStream
+from sfumato.streams._tables import Choice
+
+KINDS = {
+    ".npy": "npy",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".zarr": "zarr",
+}
+"""Kinds of files, by how their names end."""
+
+
+def stream(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    weights: str | None = None,
+    ids: str | None = None,
+    chunk_rows: int | None = None,
+    separator: str = ",",
+    header: bool = True,
+) -> Stream:
+    """Rows that may be larger than memory, to be read chunk by chunk as often as needed.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, array-like, table, iterable, callable or Stream
+        - A path that ends in .npy, .parquet, .pq, .csv, .csv.gz or .zarr, a folder of Parquet
+          files (taken in the order of their names, those within folders too; names that begin
+          with a dot or an underscore are left out), or a sequence of paths of one kind.
+        - An object with ``shape``, ``dtype`` and slices: an array, a memory map, CSR, Zarr, HDF5.
+        - A table of pandas, polars or pyarrow.
+        - An object that can be iterated again and again and yields chunks: arrays, CSR, tables, or
+          tuples (rows, weights); or a function without arguments that returns one. It is iterated
+          in a thread of its own.
+    columns : sequence of str, optional
+        Columns of a table to use as features; all by default.
+    weights : str, optional
+        Column of a table that holds the weights of the rows; it is no feature.
+    ids : str, optional
+        Column of a table that identifies the rows, of any type; it is no feature. Chunks carry it.
+    chunk_rows : int, optional
+        Rows per chunk; by default as many as take about 32 MiB. Results depend on it in their
+        last bits. Iterables keep their own chunks.
+    separator : str, default=","
+        Character between the columns of a .csv file.
+    header : bool, default=True
+        Whether the first line of a .csv file names the columns, which are x0, x1, ... otherwise.
+
+    Returns
+    -------
+    Stream
+        Whose ``chunks()`` is a pass over the rows.
+
+    Raises
+    ------
+    StreamError
+        If the data is not as it should be. The message names the file, the row and the column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.streams import stream
+    >>> rows = stream(np.arange(10.0).reshape(5, 2), chunk_rows=2)
+    >>> [chunk.rows.shape for chunk in rows.chunks()]
+    [(2, 2), (2, 2), (1, 2)]
+    """
+    choice = Choice(_names(columns), weights, ids)
+    form = Format(separator, header)
+    _check_options(chunk_rows, separator)
+    if isinstance(source, Stream):
+        if choice != Choice() or form != Format() or chunk_rows is not None:
+            raise ValueError("a Stream has its options already; give them where it is made.")
+        return source
+    found = _make(source, choice, form, chunk_rows)
+    if found.n_features == 0:
+        raise StreamError(f"{found.source} has rows without columns; give at least one feature.")
+    return found
+
+
+def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(columns, str):
+        raise TypeError(f"columns={columns!r} is one name; give a list of names: [{columns!r}].")
+    if columns is not None and len(columns) == 0:
+        raise ValueError("columns is empty; name at least one feature, or leave it out for all.")
+    return None if columns is None else tuple(columns)
+
+
+def _check_options(chunk_rows: Any, separator: str) -> None:
+    if chunk_rows is not None and (
+        isinstance(chunk_rows, bool) or not hasattr(chunk_rows, "__index__") or chunk_rows < 1
+    ):
+        raise ValueError(f"chunk_rows={chunk_rows!r} is no number of rows; give an integer >= 1.")
+    if not isinstance(separator, str) or len(separator) != 1:
+        raise ValueError(f"separator={separator!r} is not one character; give one such as ';'.")
+
+
+def _make(source: Any, choice: Choice, form: Format, chunk_rows: int | None) -> Stream:
+    """A stream of whatever the source is."""
+    if isinstance(source, (str, os.PathLike)):
+        return _of_paths([source], choice, form, chunk_rows)
+    several = isinstance(source, (list, tuple)) and len(source) > 0
+    if several and all(isinstance(item, (str, os.PathLike)) for item in source):
+        return _of_paths(source, choice, form, chunk_rows)
+    if form != Format():
+        raise ValueError("separator= and header= are for .csv files only.")
+    if is_frame(source):
+        return FrameStream(source, choice, chunk_rows)
+    if all(hasattr(source, name) for name in ("shape", "dtype", "__getitem__")):
+        _refuse_names(choice, f"a {type(source).__name__}")
+        return ArrayStream(source, chunk_rows)
+    if chunk_rows is not None:
+        raise ValueError(
+            f"chunk_rows={chunk_rows} is given for an iterable, which keeps its own chunks; leave "
+            "it out, and let the iterable yield chunks of that size."
+        )
+    return _of_iterable(source, choice)
+
+
+def _of_iterable(source: Any, choice: Choice) -> Stream:
+    if callable(source) and not isinstance(source, Iterable):
+        return IterableStream(source, choice)
+    if not isinstance(source, Iterable):
+        raise TypeError(
+            f"a {type(source).__name__} cannot be read as rows; give a path, an array, or an "
+            "iterable of arrays, CSR arrays, tables, or tuples (rows, weights)."
+        )
+    if isinstance(source, Iterator):
+        raise TypeError(
+            f"a {type(source).__name__} can be read only once, and several passes are needed; give "
+            "the function that makes it (without calling it), or a list of its chunks."
+        )
+    return IterableStream(Again(source), choice)
+
+
+def _of_paths(
+    sources: Sequence[Any], choice: Choice, form: Format, chunk_rows: int | None
+) -> Stream:
+    """A stream of files that are all of one kind."""
+    paths = [path for source in sources for path in table_files(Path(source))]
+    kinds = {_kind(path): path for path in reversed(paths)}
+    if len(kinds) > 1:
+        shown = " and ".join(str(path) for path in kinds.values())
+        raise StreamError(f"{shown} are of different kinds; files of one stream must be alike.")
+    kind = _kind(paths[0])
+    if kind != "csv" and form != Format():
+        raise ValueError(f"separator= and header= are for .csv files only, not for {paths[0]}.")
+    if kind == "parquet":
+        return ParquetStream(paths, choice, chunk_rows)
+    if kind == "csv":
+        return CsvStream(paths, choice, form, chunk_rows)
+    _refuse_names(choice, str(paths[0]))
+    if kind == "npy":
+        return NpyStream(paths, chunk_rows)
+    if len(paths) > 1:
+        raise StreamError(f"{paths[0]} and {paths[1]}: only one Zarr array can be a stream.")
+    return ZarrStream(paths[0], chunk_rows)
+
+
+def _refuse_names(choice: Choice, what: str) -> None:
+    if choice != Choice():
+        raise ValueError(
+            f"columns= and weights= are for tables, like ids=, and {what} has no names of columns; "
+            "give the columns you want as an array, or tuples (rows, weights)."
+        )
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower()
+    for ending, kind in KINDS.items():
+        if name.endswith(ending):
+            return kind
+    raise StreamError(
+        f"{path} is of no known kind; give a path that ends in {', '.join(KINDS)}, or a folder of "
+        "Parquet files."
+    )
+
+
+def table_files(path: Path) -> list[Path]:
+    """The path itself, or the Parquet files of a folder, in the order of their names."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; check the path.")
+    if not path.is_dir() or path.name.lower().endswith(".zarr"):
+        return [path]
+    inner = sorted(path.rglob("*"), key=lambda found: found.relative_to(path).parts)
+    files = [
+        found
+        for found in inner
+        if found.suffix.lower() in (".parquet", ".pq")
+        and not any(part.startswith((".", "_")) for part in found.relative_to(path).parts)
+        and found.is_file()
+    ]
+    if not files:
+        raise StreamError(f"the folder {path} holds no .parquet files; check the path.")
+    return files

@@ -1,0 +1,378 @@
+"""The command line: real runs, results read back, every way to fail."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+
+from sfumato import REFCMFS
+from sfumato.cli import main as cli
+from sfumato.cli.summary import OPTIONS, in_options
+from sfumato.metrics import accuracy
+
+CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+RESULTS = ["labels", "memberships", "centers"]
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def blobs():
+    """Rows of three clusters, and which cluster each comes from."""
+    rng = np.random.default_rng(0)
+    origin = np.arange(90) % 3
+    return CENTERS[origin] + rng.normal(scale=0.5, size=(90, 2)), origin
+
+
+@pytest.fixture
+def csv(blobs, tmp_path):
+    frame = pd.DataFrame(blobs[0], columns=["width", "height"])
+    frame.assign(name=[f"n{i:03}" for i in range(90)]).to_csv("blobs.csv", index=False)
+    return tmp_path / "blobs.csv"
+
+
+def names_here(folder="."):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def run(*arguments):
+    result = CliRunner().invoke(cli.program(), [str(word) for word in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def run_process(*arguments, **options):
+    command = [sys.executable, "-m", "sfumato", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def assert_fails(result, *fragments):
+    """One line on the error stream, exit code 2, nothing on the other stream."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("sfumato: ")
+    for fragment in fragments:
+        assert fragment in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+class TestCluster:
+    @pytest.mark.parametrize("file_format", ["csv", "parquet"])
+    @pytest.mark.parametrize("source", ["csv", "parquet", "npy", "npz"])
+    def test_results_read_back(self, blobs, source, file_format):
+        X, origin = blobs
+        frame = pd.DataFrame(X, columns=["x0", "x1"])
+        {
+            "csv": lambda: frame.to_csv("in.csv", index=False),
+            "parquet": lambda: frame.to_parquet("in.parquet"),
+            "npy": lambda: np.save("in.npy", X),
+            "npz": lambda: np.savez("in.npz", X=X, origin=origin),
+        }[source]()
+        words = ["cluster", f"in.{source}", "--clusters", 3, "--active", 2, "--fuzzifier", 1.5]
+        words += ["--output", "out", "--format", file_format]
+        result = run(*words, *(["--key", "X"] if source == "npz" else []))
+        assert result.exit_code == 0, result.output
+        assert result.stderr == ""
+
+        model = REFCMFS(3, n_active=2, fuzzifier=1.5, random_state=0).fit(X)
+        read = pd.read_parquet if file_format == "parquet" else pd.read_csv
+        labels, memberships, centers = (read(f"out/{name}.{file_format}") for name in RESULTS)
+        np.testing.assert_array_equal(labels["row"], np.arange(90))
+        np.testing.assert_array_equal(labels["label"], model.labels_)
+        largest = model.memberships_.max(axis=1).toarray().ravel()
+        np.testing.assert_allclose(labels["membership"], largest)
+        entries = memberships["membership"], (memberships["row"], memberships["cluster"])
+        rebuilt = sp.csr_array(entries, shape=(90, 3))
+        np.testing.assert_allclose(rebuilt.toarray(), model.memberships_.toarray())
+        np.testing.assert_array_equal(centers["cluster"], [0, 1, 2])
+        np.testing.assert_allclose(centers[["x0", "x1"]], model.cluster_centers_)
+
+    def test_summary(self, csv):
+        result = run("cluster", csv, "--clusters", 3, "--non-numeric", "ignore", "--seed", 7)
+        summary = json.loads(Path("blobs-clusters/summary.json").read_text())
+        model = REFCMFS(3, random_state=7).fit(pd.read_csv(csv)[["width", "height"]].to_numpy())
+        assert summary["objective"] == pytest.approx(model.objective_)
+        assert summary["iterations"] == model.n_iter_
+        assert summary["fuzzifier"] == model.fuzzifier_
+        assert summary["intrinsic_dimension"] == model.intrinsic_dimension_
+        assert summary["converged"] is True
+        assert summary["parameters"]["random_state"] == 7
+        assert summary["cluster_sizes"] == np.bincount(model.labels_).tolist()
+        assert summary["input"]["ignored_columns"] == ["name"]
+        assert set(summary["versions"]) == {"python", "sfumato", "numpy", "scipy", "scikit-learn"}
+        assert names_here("blobs-clusters") == sorted(summary["files"])
+        for fragment in ("90 rows, 2 features", "name", "33.3%", "Converged", "blobs-clusters"):
+            assert fragment in result.stdout
+
+    def test_identifiers_take_the_place_of_row_numbers(self, csv):
+        run("cluster", csv, "--clusters", 3, "--id-column", "name", "--output", "out")
+        for name in ("labels", "memberships"):
+            frame = pd.read_csv(f"out/{name}.csv")
+            assert frame.columns[0] == "name"
+            assert frame["name"].iloc[0] == "n000"
+            assert frame["name"].nunique() == 90
+
+    def test_columns_and_exclude(self, csv):
+        run("cluster", csv, "--clusters", 2, "--columns", "height,width", "--output", "two")
+        assert list(pd.read_csv("two/centers.csv")) == ["cluster", "height", "width"]
+        words = ["--exclude", "name", "--exclude", "width"]
+        run("cluster", csv, "--clusters", 2, *words, "--output", "one")
+        assert list(pd.read_csv("one/centers.csv")) == ["cluster", "height"]
+
+    def test_headless_file_separated_by_tabs(self, blobs):
+        np.savetxt("t.csv", blobs[0], delimiter="\t")
+        words = ["--no-header", "--separator", "\\t", "--clusters", 3]
+        assert run("cluster", "t.csv", *words).exit_code == 0
+        labels = pd.read_csv("t-clusters/labels.csv")["label"]
+        assert accuracy(blobs[1], labels) == 1.0
+
+    def test_same_answer_every_time(self, csv):
+        for folder in ("one", "two"):
+            run("cluster", csv, "--clusters", 4, "--exclude", "name", "--output", folder)
+        for name in RESULTS:
+            one, two = (Path(folder, f"{name}.csv").read_text() for folder in ("one", "two"))
+            assert one == two
+
+    def test_fit_that_runs_out_of_iterations_says_so(self, csv):
+        words = ["--exclude", "name", "--max-iter", 1, "--starts", 2, "--threads", 1]
+        result = run("cluster", csv, "--clusters", 5, *words)
+        assert result.exit_code == 0
+        assert "raise --max-iter or loosen --tol" in result.stdout
+        assert result.stderr == ""
+
+    def test_many_clusters_are_not_all_listed(self, csv):
+        result = run("cluster", csv, "--clusters", 30, "--exclude", "name")
+        assert "and 10 smaller clusters" in result.stdout
+
+    def test_brackets_in_names_are_not_markup(self, csv):
+        csv.rename("[red]t.csv")
+        result = run("cluster", "[red]t.csv", "--clusters", 2, "--exclude", "name")
+        assert "[red]t.csv: 90 rows" in result.stdout
+
+
+class TestOverwriting:
+    def words(self, csv):
+        return ["cluster", csv, "--clusters", 3, "--exclude", "name", "--output", "out"]
+
+    def test_nothing_is_replaced_without_force(self, csv, monkeypatch):
+        Path("out").mkdir()
+        Path("out/centers.csv").write_text("precious")
+        monkeypatch.setattr(REFCMFS, "fit", lambda *_: pytest.fail("the check comes first"))
+        assert_fails(run(*self.words(csv)), "out already holds centers.csv", "--force")
+        assert names_here("out") == ["centers.csv"]
+        assert Path("out/centers.csv").read_text() == "precious"
+
+    def test_force_replaces_ours_and_keeps_others(self, csv):
+        assert run(*self.words(csv)).exit_code == 0
+        Path("out/notes.txt").write_text("theirs")
+        Path("out/labels.csv").write_text("old")
+        assert run(*self.words(csv), "--force").exit_code == 0
+        assert len(pd.read_csv("out/labels.csv")) == 90
+        assert Path("out/notes.txt").read_text() == "theirs"
+
+    def test_failure_while_writing_leaves_nothing(self, csv, monkeypatch):
+        written = pd.DataFrame.to_csv
+
+        def full_disk(frame, path, **options):
+            written(frame, path, **options)
+            if path.name == "memberships.csv":
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(pd.DataFrame, "to_csv", full_disk)
+        assert_fails(run(*self.words(csv)), "out cannot be written to", "No space left on device")
+        assert names_here() == ["blobs.csv"]
+
+    def test_output_that_is_a_file(self, csv):
+        Path("out").write_text("")
+        assert_fails(run(*self.words(csv)), "out is a file, not a folder", "--output")
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("words", "fragments"),
+        [
+            ([], ["'--clusters'", "see sfumato cluster --help"]),
+            (["--clusters", "many"], ["'many'", "see sfumato cluster --help"]),
+            (["--clusters", 3, "--color", "red"], ["--color", "see sfumato cluster --help"]),
+            (["--clusters", 3, "--active", "few"], ["'few' is neither a whole number nor auto"]),
+            (["--clusters", 3, "--fuzzifier", "x"], ["'x' is neither a number nor auto"]),
+            (["--clusters", 3, "--seed", -1], ["--seed"]),
+            (["--clusters", 3, "--format", "xlsx"], ["'xlsx'", "'csv'", "'parquet'"]),
+            (["--clusters", 3, "--separator", "::"], ["--separator '::' is not one character"]),
+            (["--clusters", 3], ["'name'", "--non-numeric ignore", "--exclude"]),
+            (["--clusters", 3, "--exclude", "nme"], ["no column 'nme'; did you mean 'name'?"]),
+        ],
+        ids=lambda words: " ".join(map(str, words[-2:])) or "nothing",
+    )
+    def test_misuse(self, csv, words, fragments):
+        assert_fails(run("cluster", csv, *words), *fragments)
+        assert names_here() == ["blobs.csv"]
+
+    @pytest.mark.parametrize(
+        ("words", "fragments"),
+        [
+            (["--clusters", 0], ["--clusters=0 must be at least 1"]),
+            (["--clusters", 91], ["--clusters=91"]),
+            (["--clusters", 3, "--active", 4], ["--active=4 exceeds --clusters=3"]),
+            (["--clusters", 3, "--fuzzifier", 1], ["--fuzzifier=1.0 must be larger than 1"]),
+            (["--clusters", 3, "--starts", 0], ["--starts=0 must be at least 1"]),
+            (["--clusters", 3, "--max-iter", 0], ["--max-iter=0 must be at least 1"]),
+            (["--clusters", 3, "--threads", 0], ["--threads=0 must be at least 1"]),
+            (["--clusters", 3, "--tol", 2], ["--tol=2.0 must be"]),
+        ],
+        ids=lambda words: " ".join(map(str, words[-2:])),
+    )
+    def test_parameters_are_named_as_options(self, csv, words, fragments):
+        assert_fails(run("cluster", csv, "--exclude", "name", *words), *fragments)
+        assert names_here() == ["blobs.csv"]
+
+    def test_every_parameter_has_its_option(self):
+        command = cli.program().commands["cluster"]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(OPTIONS.values()) <= known
+        assert set(OPTIONS) <= set(REFCMFS().get_params())
+        assert in_options("raise `max_iter` or tol, not tolerance") == (
+            "raise --max-iter or --tol, not tolerance"
+        )
+
+    def test_missing_value_in_an_array(self):
+        np.save("t.npy", np.array([[1.0, 2.0], [3.0, np.nan]]))
+        assert_fails(run("cluster", "t.npy", "--clusters", 2), "t.npy contains NaN", "column 1")
+
+    def test_missing_file(self):
+        assert_fails(run("cluster", "none.csv", "--clusters", 2), "none.csv does not exist")
+
+    def test_unknown_command_and_none(self):
+        assert_fails(run("clutser"), "clutser", "see sfumato --help")
+        with pytest.raises(SystemExit) as caught:
+            cli.main([])
+        assert caught.value.code == 0
+
+    @pytest.mark.parametrize(
+        ("absent", "extra", "words"),
+        [
+            ("click", "cli", ["--help"]),
+            ("rich.console", "cli", ["cluster", "t.npy", "--clusters", "2"]),
+            ("pandas", "io", ["cluster", "t.npy", "--clusters", "2"]),
+            ("pyarrow", "io", ["cluster", "t.npy", "--clusters", "2", "--format", "parquet"]),
+            ("pyarrow", "io", ["cluster", "t.parquet", "--clusters", "2"]),
+            ("matplotlib.axes", "plot", ["demo"]),
+        ],
+    )
+    def test_missing_package_names_its_extra(self, absent, extra, words, monkeypatch, capsys):
+        np.save("t.npy", np.eye(3))
+        for module in ("cluster", "cluster_stream", "progress", "summary", "demo", "pictures"):
+            monkeypatch.delitem(sys.modules, f"sfumato.{module}", raising=False)
+            monkeypatch.delattr(f"sfumato.{module}", raising=False)
+        monkeypatch.setitem(sys.modules, absent, None)
+        with pytest.raises(SystemExit) as caught:
+            cli.main(words)
+        assert caught.value.code == 2
+        package = absent.partition(".")[0]
+        assert capsys.readouterr().err == (
+            f"sfumato: {package} is not installed, which this needs; run: "
+            f'pip install "sfumato[{extra}]"\n'
+        )
+
+    def test_other_missing_modules_are_bugs(self, monkeypatch):
+        monkeypatch.delitem(sys.modules, "sfumato.cluster", raising=False)
+        monkeypatch.setitem(sys.modules, "sfumato.files", None)
+        with pytest.raises(ModuleNotFoundError, match=r"sfumato\.folder"):
+            cli.main(["cluster", "t.npy", "--clusters", "2"])
+
+
+class TestDemo:
+    def test_demo(self):
+        result = run("demo")
+        assert result.exit_code == 0, result.output
+        for fragment in ("REFCMFS", "FuzzyCMeans", "KMeans", "ACC", "NMI", "objective", "seconds"):
+            assert fragment in result.stdout
+        for name in ("convergence.png", "memberships.png"):
+            picture = Path("sfumato-demo", name)
+            assert str(picture) in result.stdout
+            assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+        assert len(names_here("sfumato-demo")) == 2
+        assert_fails(run("demo"), "sfumato-demo already holds convergence.png, memberships.png")
+
+
+class TestProcess:
+    def test_cluster(self, csv):
+        result = run_process("cluster", csv, "--clusters", 3, "--exclude", "name")
+        assert result.returncode == 0
+        assert result.stderr == "", "no bar where nobody watches"
+        assert len(pd.read_csv("blobs-clusters/labels.csv")) == 90
+
+    def test_error(self):
+        result = run_process("cluster", "none.csv", "--clusters", 2)
+        assert result.returncode == 2
+        assert result.stderr == "sfumato: none.csv does not exist; check the path.\n"
+
+    def test_version(self):
+        assert run("--version").stdout == "sfumato, version 0.1.0\n"
+
+    def test_import_of_the_library_is_light(self):
+        """scikit-learn brings pandas and rich itself where they are installed; we add nothing."""
+        code = (
+            "import sys, sklearn.base, sklearn.callback\n"
+            "before = set(sys.modules)\n"
+            "import sfumato\n"
+            "heavy = {'click', 'rich', 'pandas', 'pyarrow', 'matplotlib'}\n"
+            "print(heavy & (set(sys.modules) - before))\n"
+            "print([name for name in sys.modules if name in ('sfumato.cli', 'sfumato.pictures')])"
+        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert found.stdout == "set()\n[]\n"
+
+    def test_ctrl_c_during_a_long_fit(self):
+        """With the error stream on a terminal, so that the bar shows when the fit has begun."""
+        np.save("t.npy", np.random.default_rng(0).normal(size=(20_000, 10)))
+        ours, theirs = pty.openpty()
+        words = ["t.npy", "--clusters", "50", "--starts", "100000", "--tol", "0"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sfumato", "cluster", *words],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        )
+        try:
+            os.close(theirs)
+            shown = read_until(ours, b"start 1 of 100000", seconds=40)
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            shown += read_until(ours, b"interrupted; no unfinished files are left", seconds=20)
+            assert process.wait(20) == 130
+            assert time.monotonic() - began < 5, "Ctrl-C is answered promptly"
+            assert b"Traceback" not in shown
+            assert process.stdout.read() == b""
+            assert names_here() == ["t.npy"]
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            os.close(ours)
+
+
+def read_until(descriptor, fragment, seconds):
+    """What comes out of a terminal, up to and including a fragment."""
+    deadline, text = time.monotonic() + seconds, b""
+    while fragment not in text:
+        assert time.monotonic() < deadline, text
+        try:
+            text += os.read(descriptor, 4096)
+        except OSError:  # How Linux says that the other end is closed.
+            pytest.fail(f"ended without {fragment!r}: {text!r}")
+    return text

@@ -1,0 +1,211 @@
+"""Parameters that the data chooses: the dimension, the fuzzifier that fits it, and gamma."""
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+from sklearn.metrics import adjusted_rand_score
+
+from sfumato import L21, REFCMFS, RSFKM, Capped, Hard, Power, Simplex, SimREFCMFS, Squared
+from sfumato._fit.auto import intrinsic_dimension, matched_fuzzifier, needs_pilot, pilot_rows, tune
+from sfumato._init.base import GivenCenters, KMeansPlusPlus
+from sfumato._problem import Problem
+from tests.catalogue import (
+    DTYPES,
+    blobs,
+    csr,
+    each,
+    every_engine,
+    make_engine,
+    row_weights,
+)
+
+DIMENSIONS = [2, 5, 10, 30, 60, 200, 1000]
+
+
+def separated(n_clusters, dimension, separation, n_rows=100, seed=0):
+    """Gaussian clusters of width 1 whose middles are about ``separation`` apart, and the truth."""
+    rng = np.random.default_rng(seed)
+    middles = separation / np.sqrt(2 * dimension) * rng.normal(size=(n_clusters, dimension))
+    truth = np.repeat(np.arange(n_clusters), n_rows)
+    return middles[truth] + rng.normal(size=(len(truth), dimension)), truth
+
+
+def embedded(X, n_features):
+    """The same rows, isometrically, in a space of more dimensions."""
+    rotation = ortho_group.rvs(n_features, random_state=0)
+    return X @ rotation[: X.shape[1]]
+
+
+# The dimension.
+
+
+@every_engine
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_dimension_of_gaussian_clusters(engine_name, dimension):
+    X, truth = separated(4, dimension, 60, n_rows=500)
+    X = np.hstack([X, np.zeros_like(X)])  # so that the number of features is no bound
+    middles = np.array([X[truth == k].mean(axis=0) for k in range(4)])
+    found = intrinsic_dimension(make_engine(engine_name, X, L21(), Hard()), middles)
+    assert found == pytest.approx(dimension, rel=0.1)
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS[:5])
+def test_dimension_is_that_of_the_clusters_not_of_the_space(dimension):
+    X, _ = separated(4, dimension, 60, n_rows=300)
+    model = REFCMFS(4, random_state=0).fit(embedded(X, dimension + 40))
+    assert model.intrinsic_dimension_ == pytest.approx(dimension, rel=0.15)
+
+
+@pytest.mark.parametrize("preset", [REFCMFS, SimREFCMFS])
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_fuzzifier_matches_the_dimension(preset, dimension):
+    X, _ = separated(4, dimension, 60, n_rows=200)
+    model = preset(4, random_state=0).fit(X)
+    assert model.intrinsic_dimension_ == pytest.approx(dimension, rel=0.15)
+    degree = 2 if preset is SimREFCMFS else 1
+    assert model.fuzzifier_ == 1 + degree / model.intrinsic_dimension_
+
+
+def test_scale_offset_and_rotation_do_not_change_the_dimension():
+    X, _ = separated(4, 10, 60)
+    rotation = ortho_group.rvs(10, random_state=1)
+    dimensions = {
+        REFCMFS(4, random_state=0).fit(other).intrinsic_dimension_
+        for other in (X, 1e-3 * X, 1e6 * X, X + 1e3, X @ rotation, X[:, ::-1])
+    }
+    assert len(dimensions) == 1
+
+
+def test_weights_count_like_copies():
+    X, _ = separated(3, 4, 60, n_rows=30)
+    copies = np.random.default_rng(0).integers(0, 4, size=len(X))
+    weighted = REFCMFS(3, random_state=0).fit(X, sample_weight=copies)
+    repeated = REFCMFS(3, random_state=0).fit(np.repeat(X, copies, axis=0))
+    assert weighted.intrinsic_dimension_ == repeated.intrinsic_dimension_
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+
+
+@every_engine
+def test_clusters_that_say_nothing_leave_the_number_of_features(engine_name):
+    """Four clusters of four rows; then all rows on centers of their own."""
+    X, _ = separated(4, 3, 60, n_rows=4)
+    engine = make_engine(engine_name, X, L21(), Hard())
+    assert intrinsic_dimension(engine, X[::4] + 1) == 3
+    assert intrinsic_dimension(engine, X) == 3
+
+
+def test_dimension_is_at_least_one():
+    heavy_tail = np.random.default_rng(0).standard_cauchy(size=(500, 3))
+    engine = make_engine("reference", heavy_tail, L21(), Hard())
+    assert intrinsic_dimension(engine, np.zeros((1, 3))) == 1
+
+
+# The fuzzifier.
+
+
+@pytest.mark.parametrize("dimension", [200, 1000])
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+def test_six_clusters_in_high_dimension_are_found_only_with_the_matched_fuzzifier(dimension, dtype):
+    X, truth = separated(6, dimension, separation=10)
+    X = X.astype(dtype)
+    matched = REFCMFS(6, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, matched.labels_) >= 0.94
+    usual = REFCMFS(6, fuzzifier=1.1, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, usual.labels_) < 0.7
+
+
+def test_the_matched_fuzzifier_gives_the_gaussian_posterior():
+    """Between two clusters, memberships grow with h^2 as the posterior's logarithm does."""
+    dimension = 50
+    X, truth = separated(2, dimension, separation=4, n_rows=4000)
+    middles = np.array([X[truth == k].mean(axis=0) for k in range(2)])
+    sq_dist = ((X[:, None] - middles) ** 2).sum(axis=2)
+    posterior = 1 / (1 + np.exp((sq_dist[:, 0] - sq_dist[:, 1]) / 2))
+    for loss in (L21(), Squared()):
+        fuzzifier = matched_fuzzifier(Problem(loss, Power(2, "auto")), dimension)
+        rule = Problem(loss, Power(2, fuzzifier))
+        terms = rule.terms(sq_dist)
+        first = np.where(terms.indices[:, 0] == 0, terms.memberships[:, 0], terms.memberships[:, 1])
+        assert np.abs(first - posterior).mean() < 0.02
+
+
+def test_only_what_waits_is_tuned():
+    rng = np.random.RandomState(0)
+    for rule in (Hard(), Power(2, 1.5), Simplex(gamma=1.0), Simplex(n_active=2)):
+        engine = make_engine("reference", blobs(), L21(), rule)
+        assert not needs_pilot(engine.problem)
+        problem, dimension = tune(engine, 5, KMeansPlusPlus(), rng)
+        assert problem is engine.problem
+        assert dimension is None
+    for rule in (Power(2, "auto"), Simplex(gamma="auto")):
+        assert needs_pilot(Problem(L21(), rule))
+
+
+def test_the_pilot_starts_from_given_centers():
+    """Two clusters in the data, and the given centers both in one of them."""
+    X, _ = separated(2, 3, 60)
+    engine = make_engine("reference", X, L21(), Power(1, "auto"))
+    rng = np.random.RandomState(0)
+    before = rng.get_state()[1].copy()
+    problem, dimension = tune(engine, 2, GivenCenters(X[:2]), rng)
+    assert problem.membership.fuzzifier == 1 + 1 / dimension
+    np.testing.assert_array_equal(rng.get_state()[1], before)
+
+
+@every_engine
+def test_the_pilot_reads_a_sample(engine_name):
+    n_rows = pilot_rows(2) + 500
+    X = np.random.default_rng(0).normal(size=(n_rows, 3))
+    engine = make_engine(engine_name, X, L21(), Hard(), row_weights(n_rows))
+    sample = engine.sampled(pilot_rows(2), np.random.RandomState(0))
+    assert sample.n_rows == pilot_rows(2)
+    chosen = {row.tobytes() for row in sample.data.dense(slice(None))}
+    assert len(chosen) > sample.n_rows / 2
+    assert chosen <= {row.tobytes() for row in X}
+    assert engine.sampled(n_rows, np.random.RandomState(0)) is engine
+
+
+def test_a_weight_is_sampled_like_copies():
+    n_rows = pilot_rows(2) + 500
+    X = np.random.default_rng(0).normal(size=(n_rows, 3))
+    weights = np.random.default_rng(1).integers(0, 4, size=n_rows)
+    samples = [
+        make_engine("native", rows, L21(), Hard(), given).sampled(3000, np.random.RandomState(0))
+        for rows, given in ((X, weights), (np.repeat(X, weights, axis=0), None))
+    ]
+    np.testing.assert_array_equal(*(sample.data.dense(slice(None)) for sample in samples))
+    assert all(sample.data.weights is None for sample in samples)
+
+
+def test_samples_leave_out_rows_of_weight_zero():
+    X, weights = blobs(), np.tile([0.0, 2.0], 30)
+    for stored in (X, csr(X)):
+        sample = make_engine("reference", stored, L21(), Hard(), weights).sampled(
+            50, np.random.RandomState(0)
+        )
+        np.testing.assert_array_equal(sample.data.dense(slice(None)), X[1::2])
+        np.testing.assert_array_equal(sample.data.weights, 2.0)
+
+
+# Gamma.
+
+
+@each("loss", [L21(), Capped(1000.0)])
+@pytest.mark.parametrize("n_features", [2, 20])
+def test_automatic_gamma_leaves_two_or_three_memberships(loss, n_features):
+    X = blobs(1000, n_features, n_clusters=20)
+    model = RSFKM(20, loss=loss, random_state=0).fit(X)
+    assert 1.5 <= model.memberships_.nnz / len(X) <= 3.5
+
+
+def test_automatic_gamma_grows_with_the_units_of_the_data():
+    X = blobs(200, 3)
+    gammas = [RSFKM(5, random_state=0).fit(scale * X).gamma_ for scale in (1.0, 1000.0)]
+    assert gammas[1] == pytest.approx(1000 * gammas[0], rel=1e-6)
+
+
+def test_automatic_gamma_of_degenerate_data_is_usable():
+    X = np.repeat(np.eye(3), 4, axis=0)
+    model = RSFKM(3, random_state=0).fit(X)
+    assert model.gamma_ > 0
+    assert np.isfinite(model.objective_)

@@ -1,0 +1,134 @@
+"""Starts that are thinned out on the way, with objectives made up by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato import REFCMFS
+from sfumato._solvers.descent import Outcome
+from sfumato._solvers.restarts import RACE, Plan, Rung, run_starts
+from sfumato.cli.cluster import FitProgress
+from tests.catalogue import blobs
+
+
+class Scripted:
+    """Stands in for a descent: its objectives are known beforehand."""
+
+    def __init__(self, *objectives):
+        self.objectives = objectives
+        self.done = 0
+        self.outcome = None
+
+    def run(self, iterations=None):
+        self.done = min(iterations or len(self.objectives), len(self.objectives))
+        if self.done == len(self.objectives):
+            self.outcome = Outcome.CONVERGED
+
+    def is_running(self):
+        return self.outcome is None
+
+    @property
+    def objective(self):
+        return self.objectives[self.done - 1]
+
+
+def collect(starts, rungs, stop_at=None):
+    """Best start, and those that ended, in order."""
+    ended = []
+
+    def tell(start, best):
+        ended.append(start)
+        return start is stop_at
+
+    return run_starts(iter(starts), rungs, tell), ended
+
+
+def test_without_rungs_all_run_to_the_end():
+    starts = [Scripted(9, 5), Scripted(8, 7, 4), Scripted(3, 3, 4.5)]
+    best, ended = collect(starts, ())
+    assert best is starts[1]
+    assert ended == starts
+    assert all(start.outcome is Outcome.CONVERGED for start in starts)
+
+
+def test_the_worst_are_dropped_at_each_rung():
+    slow, middle, good, short = Scripted(9, 1, 1), Scripted(5, 4, 3), Scripted(6, 2, 2), Scripted(7)
+    best, ended = collect([slow, middle, good, short], (Rung(1, 3), Rung(2, 1)))
+    # After one iteration 9 is the worst; after two, good has 2 and middle 4, and short stays at 7.
+    assert best is good
+    assert ended == [short, slow, middle, good]
+    assert (slow.done, middle.done, good.done) == (1, 2, 3)
+
+
+def test_few_are_kept_at_a_time():
+    starts = [Scripted(float(n), 0.5) for n in range(9, 0, -1)]
+    ended = []
+
+    def tell(start, best):
+        ended.append((start, len([s for s in starts if s.done])))
+        return False
+
+    run_starts(iter(starts), (Rung(1, 2),), tell)
+    # From the third start on, one is dropped as soon as the next has run.
+    assert [begun for _, begun in ended[:7]] == [3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("rungs", [(), (Rung(1, 1),), (Rung(1, 2), Rung(2, 1))])
+def test_the_first_of_equals_wins(rungs):
+    equals = [Scripted(2.0, 1.5, 1.0)]
+    equals += [Scripted(*np.array([2.0, 1.5, 1.0]) * (1 - n * 1e-14)) for n in range(1, 6)]
+    assert collect(equals, rungs)[0] is equals[0]
+
+
+@pytest.mark.parametrize("rungs", [(), (Rung(1, 1),)])
+def test_whoever_is_told_can_end_all(rungs):
+    starts = [Scripted(5), Scripted(4, 3, 2), Scripted(6, 1)]
+    best, ended = collect(starts, rungs, stop_at=starts[0])
+    assert best is starts[0]
+    assert ended == starts[:1]
+    assert starts[1].done == 0, "nothing else was begun"
+
+
+def test_all_end_in_the_middle_of_a_race():
+    starts = [Scripted(5, 4, 4), Scripted(3, 2, 1)]
+    best, ended = collect(starts, (Rung(1, 2), Rung(2, 2)), stop_at=None)
+    assert best is starts[1]
+    assert ended == starts
+    starts = [Scripted(5, 4), Scripted(3, 2, 1)]
+    best, ended = collect(starts, (Rung(1, 2), Rung(2, 2)), stop_at=starts[0])
+    assert best is starts[1], "it is lower, though it waits for its turn"
+    assert ended == starts[:1]
+
+
+def test_auto_races_and_a_number_does_not():
+    X = blobs(200, 3, 6)
+    assert Plan.of("auto", random=True) == RACE
+    assert Plan.of(3, random=True) == Plan(3)
+    assert Plan.of("auto", random=False) == Plan.of(3, random=False) == Plan(1)
+    raced = REFCMFS(6, fuzzifier=1.5, random_state=0).fit(X)
+    everyone = REFCMFS(6, fuzzifier=1.5, n_init=RACE.starts, random_state=0).fit(X)
+    np.testing.assert_allclose(raced.objective_, everyone.objective_, rtol=1e-6)
+    assert raced.outcome_.converged
+
+
+class Watched(FitProgress):
+    """Writes down where the bar stands whenever a task ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.stands = []
+
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        task = self.bar.tasks[self.task]
+        self.stands.append((task.completed, task.total))
+
+
+def test_the_bar_of_a_race_only_goes_forward_and_ends_full():
+    watched = Watched()
+    REFCMFS(6, fuzzifier=1.5, random_state=0).set_callbacks(watched).fit(blobs(200, 3, 6))
+    completed, totals = np.array(watched.stands).T
+    assert (np.diff(completed) >= 0).all()
+    assert completed[-1] == totals[-1] == RACE.starts * REFCMFS().max_iter
+    assert completed[len(completed) // 4] < totals[-1]
