@@ -200,7 +200,7 @@ void relative_distances(const Rows& any, ConstDoubles centers, ConstDoubles unit
     return std::visit(
         [&](const auto& rows) {
           if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return relative(rows, pass, units.data(), out.data());
+            return scaled_distances(rows, pass, units.data(), out.data());
           } else {
             return wrong_precision();
           }
@@ -217,7 +217,7 @@ void lower_costs(const Rows& any, ConstDoubles centers, AnyLoss loss, int n_thre
     return std::visit(
         [&](const auto& rows, const auto& l) {
           if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return lower(rows, pass, l, costs.data());
+            return update_costs(rows, pass, l, costs.data());
           } else {
             return wrong_precision();
           }
@@ -235,7 +235,8 @@ void total_costs(const Rows& any, std::optional<ConstDoubles> weights, ConstDoub
     return std::visit(
         [&](const auto& rows, const auto& l) {
           if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return potentials(rows, pass, l, costs.data(), totals.data(), data_or_null(losses));
+            return candidate_costs(rows, pass, l, costs.data(), totals.data(),
+                                   data_or_null(losses));
           } else {
             return wrong_precision();
           }
@@ -362,21 +363,21 @@ NB_MODULE(SFUMATO_MODULE, m) {
     m.def(name, function, "rows"_a, "centers"_a.noconvert(), "units"_a.noconvert(), "n_threads"_a,
           "out"_a.noconvert(), "Smallest distance of each row, in the unit of the center.");
   };
-  bind_relative("relative_float64", &relative_distances<double>);
-  bind_relative("relative_float32", &relative_distances<float>);
+  bind_relative("scaled_distances_float64", &relative_distances<double>);
+  bind_relative("scaled_distances_float32", &relative_distances<float>);
 
   const auto bind_lower = [&m](const char* name, auto* function) {
     m.def(name, function, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,
           "costs"_a.noconvert(), "Lower each row's cost to its smallest loss to any center.");
   };
-  bind_lower("lower_float64", &lower_costs<double>);
-  bind_lower("lower_float32", &lower_costs<float>);
+  bind_lower("update_costs_float64", &lower_costs<double>);
+  bind_lower("update_costs_float32", &lower_costs<float>);
 
   const auto bind_potentials = [&m](const char* name, auto* function) {
     m.def(name, function, "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
           "loss"_a, "n_threads"_a, "costs"_a.noconvert(), "totals"_a.noconvert(),
           "losses"_a.noconvert().none(), "Total cost if each candidate alone became a center.");
   };
-  bind_potentials("potentials_float64", &total_costs<double>);
-  bind_potentials("potentials_float32", &total_costs<float>);
+  bind_potentials("candidate_costs_float64", &total_costs<double>);
+  bind_potentials("candidate_costs_float32", &total_costs<float>);
 }

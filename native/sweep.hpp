@@ -241,7 +241,8 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
 
 // costs[i] = min(costs[i], smallest loss to any center).
 template <class Rows, class Loss>
-bool lower(const Rows& rows, const Pass& pass, const Loss& loss, typename Rows::Scalar* costs) {
+bool update_costs(const Rows& rows, const Pass& pass, const Loss& loss,
+                  typename Rows::Scalar* costs) {
   using T = typename Rows::Scalar;
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;
@@ -260,9 +261,9 @@ bool lower(const Rows& rows, const Pass& pass, const Loss& loss, typename Rows::
 // totals[k] = sum_i v_i min(costs[i], loss of row i to center k). Losses (n_rows x n_clusters) are
 // kept if there is room for them.
 template <class Rows, class Loss>
-bool potentials(const Rows& rows, const Pass& pass, const Loss& loss,
-                const typename Rows::Scalar* costs, double* totals,
-                typename Rows::Scalar* losses = nullptr) {
+bool candidate_costs(const Rows& rows, const Pass& pass, const Loss& loss,
+                     const typename Rows::Scalar* costs, double* totals,
+                     typename Rows::Scalar* losses = nullptr) {
   using T = typename Rows::Scalar;
   constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
@@ -298,7 +299,8 @@ bool potentials(const Rows& rows, const Pass& pass, const Loss& loss,
 
 // out[i]: smallest distance to any center, each in the unit of that center.
 template <class Rows>
-bool relative(const Rows& rows, const Pass& pass, const double* units, typename Rows::Scalar* out) {
+bool scaled_distances(const Rows& rows, const Pass& pass, const double* units,
+                      typename Rows::Scalar* out) {
   constexpr int lanes = kTileRows<typename Rows::Scalar>;
   const auto centers = rows.prepare(pass.centers);
   const int c = pass.centers.n_clusters;

@@ -40,7 +40,7 @@ FAMILY = {
     "reference": sfumato.REFCMFS(K, engine="reference", n_init=2, random_state=0),
 }
 NAMES = ("cluster_centers_", "labels_", "memberships_", "objective_", "n_iter_", "outlier_scores_")
-RENAMED = ("cluster_radii_", "cluster_reaches_")
+RENAMED = ("cluster_radii_", "cluster_radii_")
 PARAMETERS = ("cap_", "n_active_", "fuzzifier_", "gamma_", "intrinsic_dimension_")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato._data import Data, Piece, checksum, distinct_rows
-from sfumato._survey import NotFinite, Survey, survey
+from sfumato._survey import NotFinite, RangeSummary, summarize_range
 
 
 class Wrong(NamedTuple):
@@ -24,10 +24,10 @@ class Wrong(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Looked:
+class Inspection:
     """What was seen; it adds."""
 
-    survey: Survey
+    survey: RangeSummary
     sizes: tuple[tuple[int, int, int], ...]
     """Number of each piece, its rows, and those of positive weight."""
     dtypes: frozenset[str]
@@ -40,12 +40,12 @@ class Looked:
     """Digests of some different rows of positive weight, as many as were asked for."""
     wrong: Wrong | None = None
 
-    def __add__(self, other: Looked) -> Looked:
+    def __add__(self, other: Inspection) -> Inspection:
         if self.wrong or other.wrong or self.sparse != other.sparse:
             both = self.survey  # Of no use any more.
         else:
             both = self.survey + other.survey
-        return Looked(
+        return Inspection(
             both,
             self.sizes + other.sizes,
             self.dtypes | other.dtypes,
@@ -59,22 +59,22 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class Look:
-    """Look at a piece; with a checksum, if it is to be recognized another time."""
+class Inspect:
+    """Inspect at a piece; with a checksum, if it is to be recognized another time."""
 
     n_features: int
     n_distinct: int = 0
     checksum: bool = False
 
-    def __call__(self, piece: Piece) -> Looked:
+    def __call__(self, piece: Piece) -> Inspection:
         """What is seen in a piece."""
         rows, weights = piece.rows, piece.weights
         wrong = self._wrong(piece)
-        found = survey(rows, weights) if wrong is None else _nothing(self.n_features)
+        found = summarize_range(rows, weights) if wrong is None else _nothing(self.n_features)
         if wrong is None and found.bad is not None:
             wrong = Wrong(piece.number, value=found.bad)
         counted = rows.shape[0] if weights is None else int((weights > 0).sum())
-        return Looked(
+        return Inspection(
             found,
             ((piece.number, rows.shape[0], counted),),
             frozenset([rows.dtype.str]),
@@ -115,6 +115,6 @@ class Look:
         return None
 
 
-def _nothing(n_features: int) -> Survey:
+def _nothing(n_features: int) -> RangeSummary:
     empty = np.zeros(n_features)
-    return Survey(empty, empty, empty, 0)
+    return RangeSummary(empty, empty, empty, 0)

@@ -1,4 +1,4 @@
-"""How far clusters reach, whatever lies beyond.
+"""How far clusters radius, whatever lies beyond.
 
 In D dimensions the two thirds power of the distance to the center of a Gaussian cluster is nearly
 normal, for any D [1]_. So its median and its median absolute deviation, which outliers hardly
@@ -22,14 +22,14 @@ from sfumato._typing import Floats
 DEVIATIONS = 3.0
 """Robust deviations above the median at which a cluster ends: it keeps 99.87 % of Gaussian rows."""
 FALSE_ALARMS = 0.00135
-"""Share of the rows of Gaussian clusters beyond their reach."""
+"""Share of the rows of Gaussian clusters beyond their radius."""
 TRIMMED = 3.0
 """Deviations beyond which rows are left out when the scale is taken again."""
 ROUNDS = 10
 LEAST_CLUSTER = 5
-"""Rows below which a cluster says nothing about its reach."""
+"""Rows below which a cluster says nothing about its radius."""
 SMALL = 16
-"""Rows of a cluster that borrows half of its reach, as a factor; it falls with their square."""
+"""Rows of a cluster that borrows half of its radius, as a factor; it falls with their square."""
 TINY = 1e-6
 """Reach, as a share of the largest distance, of clusters that are points, if all are."""
 LEAST_DEVIATION = 1e-4
@@ -45,16 +45,16 @@ def sample_rows(n_clusters: int) -> int:
     return 16384 + 64 * n_clusters
 
 
-def cluster_reaches(engine: Engine, centers: Floats, limit: float = np.inf) -> Floats:
-    """Reach of each cluster, from some rows of the data; see ``reaches_of``."""
-    sample = engine.some_rows(sample_rows(len(centers)))
+def cluster_radii(engine: Engine, centers: Floats, limit: float = np.inf) -> Floats:
+    """Reach of each cluster, from some rows of the data; see ``radii_of``."""
+    sample = engine.fixed_sample(sample_rows(len(centers)))
     assignment = sample.assign(centers, distances=True, memberships=False)
     assert assignment.distances is not None
     weights = sample.data.weights_or_ones()
-    return reaches_of(assignment.distances, assignment.labels, weights, len(centers), limit)
+    return radii_of(assignment.distances, assignment.labels, weights, len(centers), limit)
 
 
-def reaches_of(
+def radii_of(
     distances: Floats,
     labels: NDArray[np.integer],
     weights: Floats,
@@ -66,7 +66,7 @@ def reaches_of(
     A small cluster says little about itself, and borrows from the median of all; one whose rows are
     all in one place takes that, and so do all if all have few rows.
     """
-    found = trimmed_reaches(distances, labels, weights, n_clusters, limit)(DEVIATIONS)
+    found = trimmed_radii(distances, labels, weights, n_clusters, limit)(DEVIATIONS)
     known = found[found > 0]
     farthest = float(distances[weights > 0].max()) or 1.0
     some = bool(len(known)) or bool((found == 0).any())
@@ -77,7 +77,7 @@ def reaches_of(
     return np.where(few, np.nan, own * (typical / own) ** borrowed)
 
 
-def trimmed_reaches(
+def trimmed_radii(
     distances: Floats,
     labels: NDArray[np.integer],
     weights: Floats,
@@ -85,18 +85,18 @@ def trimmed_reaches(
     limit: float,
     least: float = 0.0,
 ) -> Callable[[float], Floats]:
-    """Like ``reach``, of rows nearer than the limit, less those that turn out to be far beyond."""
+    """Like ``radius``, of rows nearer than the limit, less those that turn out to be far beyond."""
     limits = np.full(n_clusters, np.inf)
     for _ in range(ROUNDS):
         inside = weights * ((distances < limit) & (distances <= limits[labels]))
-        reaches = reach(distances, labels, inside, n_clusters, least)
-        before, limits = limits, np.fmin(limits, reaches(TRIMMED))
+        radii = radius(distances, labels, inside, n_clusters, least)
+        before, limits = limits, np.fmin(limits, radii(TRIMMED))
         if np.array_equal(before, limits):
             break
-    return reaches
+    return radii
 
 
-def reach(
+def radius(
     distances: Floats,
     labels: NDArray[np.integer],
     weights: Floats,

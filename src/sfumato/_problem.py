@@ -24,7 +24,7 @@ class RowTerms(NamedTuple):
         Shares of the row; they sum to one.
     pull : ndarray of shape (n_rows, n_nearest)
         Weight ``phi(a) * d rho / d h^2`` of the row in the mean that moves the center.
-    hold : ndarray of shape (n_rows, n_nearest)
+    kink_force : ndarray of shape (n_rows, n_nearest)
         Force ``phi(a) * rho'(0)`` with which a row that coincides with a center holds it back.
     objective : ndarray of shape (n_rows,)
         The row's part of the objective.
@@ -33,7 +33,7 @@ class RowTerms(NamedTuple):
     indices: NDArray[np.intp]
     memberships: Floats
     pull: Floats
-    hold: Floats
+    kink_force: Floats
     objective: Floats
 
 
@@ -65,8 +65,8 @@ class Problem:
         memberships, objective = self.membership.solve(self.loss.value(nearest))
         phi = self.membership.phi(memberships)
         pull = phi * self.loss.weight(nearest)
-        hold = np.where(nearest == 0, phi * self.loss.kink, 0.0)
-        return RowTerms(indices, memberships, pull, hold, objective)
+        kink_force = np.where(nearest == 0, phi * self.loss.kink, 0.0)
+        return RowTerms(indices, memberships, pull, kink_force, objective)
 
     def with_loss(self, **parameters: Any) -> Problem:
         """Problem with some parameters of its loss replaced."""
@@ -89,14 +89,14 @@ class Statistics:
         is the gradient of the objective with the memberships minimized out.
     weight : ndarray of shape (n_clusters,)
         ``sum_i w_ik``.
-    hold : ndarray of shape (n_clusters,)
+    kink_force : ndarray of shape (n_clusters,)
         ``rho'(0) * sum of v_i phi(a_ik)`` over the rows that coincide with center ``k``.
     objective : float
     """
 
     pull: Floats
     weight: Floats
-    hold: Floats
+    kink_force: Floats
     objective: float
 
     @classmethod
@@ -110,14 +110,14 @@ class Statistics:
         return Statistics(
             self.pull + other.pull,
             self.weight + other.weight,
-            self.hold + other.hold,
+            self.kink_force + other.kink_force,
             self.objective + other.objective,
         )
 
     @property
     def empty(self) -> NDArray[np.intp]:
         """Centers that no row moves or holds."""
-        return np.flatnonzero((self.weight <= 0) & (self.hold <= 0))
+        return np.flatnonzero((self.weight <= 0) & (self.kink_force <= 0))
 
     def centers(self, current: Floats) -> Floats:
         """Centers after one step of majorize-minimize.
@@ -134,5 +134,7 @@ class Statistics:
             where=self.weight[:, None] > 0,
         )
         resultant = 2 * np.sqrt((self.pull**2).sum(axis=1))
-        held = np.divide(self.hold, resultant, out=np.ones_like(resultant), where=resultant > 0)
+        held = np.divide(
+            self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
+        )
         return current + np.maximum(0, 1 - held)[:, None] * step

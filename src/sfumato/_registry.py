@@ -16,7 +16,7 @@ from sfumato._init.base import Initializer, KMeansPlusPlus, RandomRows
 from sfumato._init.robust import RobustSeeds
 from sfumato._native import effective_threads
 from sfumato._problem import Problem
-from sfumato._solvers.acceleration import LBFGS, Acceleration, PlainSteps, suits
+from sfumato._solvers.acceleration import LBFGS, Acceleration, PlainSteps
 from sfumato.losses import L21, Capped, Loss, Squared
 from sfumato.memberships import Hard, Membership, Power, Simplex
 
@@ -69,7 +69,7 @@ def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
     """Acceleration of that name, new for every start; "auto" is what suits the problem."""
     if name is None:
         return PlainSteps()
-    automatic = LBFGS if suits(problem) else PlainSteps
+    automatic = LBFGS if problem.membership.smooth else PlainSteps
     accelerate: type[Acceleration] = resolve_name(
         "acceleration", name, {"auto": automatic, **ACCELERATIONS}
     )

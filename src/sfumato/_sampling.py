@@ -153,7 +153,7 @@ class PrioritySample:
             count, self.rows[kept], self.weights[kept], self.measures[kept], self.priorities[kept]
         )
 
-    def standing(self) -> tuple[Any, Floats | None]:
+    def weighted_rows(self) -> tuple[Any, Floats | None]:
         """Rows, and what each of them stands for; None where all stand for the same."""
         if self._whole:
             return self.rows, None if np.all(self.weights == 1) else self.weights

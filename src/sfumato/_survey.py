@@ -34,7 +34,7 @@ class NotFinite(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Survey:
+class RangeSummary:
     """Mean of the rows that count, and extent of all, feature by feature.
 
     Attributes
@@ -55,8 +55,8 @@ class Survey:
     counted: int
     bad: NotFinite | None = None
 
-    def __add__(self, other: Survey) -> Survey:
-        return Survey(
+    def __add__(self, other: RangeSummary) -> RangeSummary:
+        return RangeSummary(
             self.half + other.half,
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
@@ -101,16 +101,16 @@ def or_float64(dtype: np.dtype[np.floating]) -> str:
     return ", or pass float64." if dtype == np.float32 else "."
 
 
-def survey(rows: Any, weights: Floats | None) -> Survey:
+def summarize_range(rows: Any, weights: Floats | None) -> RangeSummary:
     """Look at rows; stops at the first value that is not finite."""
     n_rows, n_features = rows.shape
     if sp.issparse(rows):
         counted = n_rows if weights is None else int((weights > 0).sum())
         bad = _bad_entry(rows)
         if bad is not None:
-            return Survey(np.zeros(n_features), np.zeros(1), np.zeros(1), counted, bad)
+            return RangeSummary(np.zeros(n_features), np.zeros(1), np.zeros(1), counted, bad)
         extent = np.array([rows.min(), rows.max()], dtype=np.float64)
-        return Survey(np.zeros(n_features), extent[:1], extent[1:], counted)
+        return RangeSummary(np.zeros(n_features), extent[:1], extent[1:], counted)
     half = np.zeros(n_features)
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
     counted = 0
@@ -121,12 +121,12 @@ def survey(rows: Any, weights: Floats | None) -> Survey:
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             bad = _bad_value(part, block.start)
             if bad is not None:
-                return Survey(half, low, high, counted, bad)
+                return RangeSummary(half, low, high, counted, bad)
         if weights is not None:
             part = part[weights[block] > 0]
         half += _halved_sum(part)
         counted += len(part)
-    return Survey(half, low, high, counted)
+    return RangeSummary(half, low, high, counted)
 
 
 def _halved_sum(part: NDArray[Any]) -> Floats:

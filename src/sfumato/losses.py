@@ -10,7 +10,7 @@ Every class here has a twin of the same name and parameters in ``native/loss.hpp
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,10 +29,27 @@ class Loss(BaseEstimator, ABC):
         center holds it back with this force (the Vardi-Zhang step).
     degree : int
         Power of the distance that the loss grows with: 1 or 2.
+    bounded : bool
+        Whether rows beyond a ``cutoff`` have no weight, so that outliers move no center.
     """
 
     kink: ClassVar[float]
     degree: ClassVar[int]
+    bounded: ClassVar[bool] = False
+
+    @property
+    def cutoff(self) -> float:
+        """Distance from which on the weight is zero; infinite if it never is, or is "auto"."""
+        return float("inf")
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether every parameter is a number, none of them "auto"."""
+        return True
+
+    def with_cutoff(self, cutoff: float) -> Self:
+        """Return the same loss with another cutoff; only for bounded losses."""
+        raise TypeError(f"{self} is not bounded, so that it has no cutoff to set.")
 
     @abstractmethod
     def value(self, sq_dist: Floats) -> Floats:
@@ -116,9 +133,24 @@ class Capped(Loss):
 
     kink = 1.0
     degree = 1
+    bounded = True
 
     def __init__(self, cap: float | Auto = "auto") -> None:
         self.cap = cap
+
+    @property
+    def cutoff(self) -> float:
+        """The cap; infinite while it is "auto"."""
+        return float("inf") if is_auto(self.cap) else float(self.cap)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the cap is a number."""
+        return not is_auto(self.cap)
+
+    def with_cutoff(self, cutoff: float) -> Self:
+        """Return the loss with this cap."""
+        return type(self)(cap=cutoff)
 
     def value(self, sq_dist: Floats) -> Floats:
         """Loss at the given squared distances."""

@@ -32,6 +32,25 @@ class Membership(BaseEstimator, ABC):
         Raises ValueError or TypeError if a parameter has no meaning.
         """
 
+    @property
+    def is_resolved(self) -> bool:
+        """Whether every parameter is a number or None, none of them "auto"."""
+        return not any(is_auto(value) for value in self.get_params().values())
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the objective, with memberships minimized out, is smooth in the centers."""
+        return True
+
+    def fitted(self) -> dict[str, float | int | None]:
+        """Fitted attributes of an estimator: NaN or None where the rule has no such parameter."""
+        given = self.get_params()
+        return {
+            "n_active_": given.get("n_active"),
+            "fuzzifier_": given.get("fuzzifier", float("nan")),
+            "gamma_": float("nan") if given.get("gamma") is None else given["gamma"],
+        }
+
     @abstractmethod
     def n_nearest(self, n_clusters: int) -> int:
         """How many nearest centers the rule looks at."""
@@ -70,6 +89,11 @@ class Hard(Membership):
     >>> Hard().solve(np.array([[0.6]]))
     (array([[1.]]), array([0.6]))
     """
+
+    @property
+    def smooth(self) -> bool:
+        """No: the objective is the smallest of many smooth functions."""
+        return False
 
     def resolve(self, n_clusters: int) -> Self:
         """Return self: there is nothing to resolve."""
@@ -124,6 +148,11 @@ class Power(Membership):
     def __init__(self, n_active: int | Auto = "auto", fuzzifier: float | Auto = "auto") -> None:
         self.n_active = n_active
         self.fuzzifier = fuzzifier
+
+    @property
+    def smooth(self) -> bool:
+        """Whether there is more than one membership a row; one is hard."""
+        return self.n_active != 1
 
     def resolve(self, n_clusters: int) -> Self:
         """Rule with ``n_active`` a number; the fuzzifier may still be "auto"."""
@@ -202,6 +231,11 @@ class Simplex(Membership):
     ) -> None:
         self.gamma = gamma
         self.n_active = n_active
+
+    @property
+    def smooth(self) -> bool:
+        """Whether gamma is fixed; a gamma per row leaves no function to minimize."""
+        return self.gamma is not None
 
     def resolve(self, n_clusters: int) -> Self:
         """Rule with ``n_active`` a number or None; gamma may still be "auto"."""

@@ -54,7 +54,7 @@ def convergence(curves: Mapping[str, Sequence[float]]) -> Figure:
 
     Examples
     --------
-    >>> from sfumato.pictures import convergence
+    >>> from sfumato.plotting import convergence
     >>> figure = convergence({"a method": [4.0, 2.0, 1.5, 1.5]})
     >>> figure.axes[0].get_xlabel()
     'iteration'
@@ -169,7 +169,7 @@ def mixed(memberships: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from sfumato.pictures import mixed
+    >>> from sfumato.plotting import mixed
     >>> mixed([[1.0, 0.0], [0.5, 0.5]]).round(2)
     array([[0.  , 0.45, 0.7 ],
            [0.45, 0.54, 0.35]])

@@ -88,7 +88,7 @@ def assert_sweeps_agree(engine, reference, centers, tolerance):
     np.testing.assert_allclose(
         found.weight, expected.weight, rtol=tolerance, atol=tolerance * expected.weight.max()
     )
-    np.testing.assert_allclose(found.hold, expected.hold, rtol=tolerance)
+    np.testing.assert_allclose(found.kink_force, expected.kink_force, rtol=tolerance)
     reach = reference.distances(centers).max()
     np.testing.assert_allclose(
         found.pull, expected.pull, rtol=tolerance, atol=tolerance * reach * expected.weight.max()
@@ -113,18 +113,21 @@ def assert_verbs_agree(engine, reference, centers, tolerance):
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance)
     units = np.geomspace(0.01, 100, len(centers))
-    found, expected = engine.relative(centers, units), reference.relative(centers, units)
+    found, expected = (
+        engine.scaled_distances(centers, units),
+        reference.scaled_distances(centers, units),
+    )
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance)
     costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)
     costs_expected = costs.copy()
     for part in (centers[:1], centers[-2:]):
-        engine.lower(costs, part)
-        reference.lower(costs_expected, part)
+        engine.update_costs(costs, part)
+        reference.update_costs(costs_expected, part)
         np.testing.assert_allclose(costs, costs_expected, rtol=2 * tolerance)
     np.testing.assert_allclose(
-        engine.potentials(costs, centers),
-        reference.potentials(costs_expected, centers),
+        engine.candidate_costs(costs, centers),
+        reference.candidate_costs(costs_expected, centers),
         rtol=2 * tolerance,
     )
 

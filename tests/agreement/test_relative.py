@@ -20,7 +20,7 @@ every_units = each("units", UNITS, ids=str)
 
 def relative(engine_name, stored, centers, units, n_threads=1):
     engine = make_engine(engine_name, stored, L21(), Hard(), n_threads=n_threads)
-    return engine.relative(centers, units)
+    return engine.scaled_distances(centers, units)
 
 
 @every_engine
@@ -61,7 +61,9 @@ def test_equal_units_give_the_distance(engine_name, dtype):
     engine = make_engine(engine_name, X, L21(), Hard())
     distances = engine.assign(centers, distances=True).distances
     np.testing.assert_allclose(
-        engine.relative(centers, np.full(7, 4.0)), distances / 4, rtol=TOLERANCE[np.dtype(dtype)]
+        engine.scaled_distances(centers, np.full(7, 4.0)),
+        distances / 4,
+        rtol=TOLERANCE[np.dtype(dtype)],
     )
 
 

@@ -25,7 +25,7 @@ from sfumato._sampling import PrioritySample
 from sfumato._validation import fit_input
 from sfumato.losses import Loss
 from sfumato.memberships import Membership
-from sfumato.streams import Streamed, stream
+from sfumato.streams import LazyArray, stream
 from tests.agreement.test_engines import rows_and_centers, some_weights
 from tests.catalogue import EVERY_MEMBERSHIP, N_CLUSTERS, blobs, csr, each, every_loss, row_weights
 from tests.contract.estimators import every_estimator
@@ -65,7 +65,7 @@ def clear_rows(storage: str) -> tuple[Any, Any]:
 
 
 def bits(statistics: Any) -> bytes:
-    sums = (statistics.pull, statistics.weight, statistics.hold, statistics.objective)
+    sums = (statistics.pull, statistics.weight, statistics.kink_force, statistics.objective)
     return b"".join(np.asarray(value).tobytes() for value in sums)
 
 
@@ -83,7 +83,7 @@ def test_sweeps_agree(storage: str, loss: Loss) -> None:
             found = engine.sweep(centers)
             close = {"rtol": tolerance, "err_msg": f"{membership}, pieces of {size}"}
             assert_allclose(found.weight, expected.weight, atol=tolerance * heaviest, **close)
-            assert_allclose(found.hold, expected.hold, **close)
+            assert_allclose(found.kink_force, expected.kink_force, **close)
             assert_allclose(found.pull, expected.pull, atol=20 * tolerance * heaviest, **close)
             assert_allclose(found.objective, expected.objective, **close)
 
@@ -111,7 +111,7 @@ def test_rows_are_told_the_same(storage: str, membership: Membership) -> None:
         engine = in_pieces(rows, L21(), membership, size)
         for output in outputs:
             lazy, expected = engine.map(output), whole.map(output)
-            assert isinstance(lazy, Streamed)
+            assert isinstance(lazy, LazyArray)
             found = lazy.compute()
             assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
             assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
@@ -128,7 +128,7 @@ def test_assignments_are_lazy_but_for_the_objective() -> None:
     expected = at_hand(rows, L21(), Power(2, 1.5)).assign(centers)
     found = in_pieces(rows, L21(), Power(2, 1.5), 7).assign(centers)
     assert found.objective == pytest.approx(expected.objective, rel=1e-12)
-    assert isinstance(found.labels, Streamed)
+    assert isinstance(found.labels, LazyArray)
     assert_array_equal(found.labels.compute(), expected.labels)
     assert found.distances is None
     assert in_pieces(rows, L21(), Hard(), 7).assign(centers, memberships=False).memberships is None
@@ -140,8 +140,8 @@ def test_the_worst_served_rows(storage: str, size: int) -> None:
     rows, centers = clear_rows(storage)
     weights = some_weights(60)
     for loss in (Squared(), L21()):
-        expected = at_hand(rows, loss, Hard(), weights).worst_served(centers[:2], 4)
-        found = in_pieces(rows, loss, Hard(), size, weights).worst_served(centers[:2], 4)
+        expected = at_hand(rows, loss, Hard(), weights).worst_fitted_rows(centers[:2], 4)
+        found = in_pieces(rows, loss, Hard(), size, weights).worst_fitted_rows(centers[:2], 4)
         assert_array_equal(found, expected)
 
 
@@ -151,14 +151,14 @@ def test_the_worst_served_where_many_are_alike() -> None:
         [np.zeros((5, 2)), np.eye(2)[[0]] * 50, 20 + 0.1 * blobs(20, 2, 1), [[-90, 0]]]
     )
     for size in (1, 4, 40):
-        found = in_pieces(rows, Capped(2.0), Hard(), size).worst_served(np.zeros((1, 2)), 1)
+        found = in_pieces(rows, Capped(2.0), Hard(), size).worst_fitted_rows(np.zeros((1, 2)), 1)
         assert (found > 10).all()
 
 
 def test_no_more_rows_than_need_a_center() -> None:
     rows = np.array([[0.0], [1.0], [1.0], [0.0], [2.0], [0.5]])
     engine = in_pieces(rows, L21(), Hard(), 2, [1, 1, 1, 1, 1, 0])
-    assert_array_equal(engine.worst_served(np.array([[0.0], [1.0]]), 3), [[2.0]])
+    assert_array_equal(engine.worst_fitted_rows(np.array([[0.0], [1.0]]), 3), [[2.0]])
 
 
 # Draws.
@@ -166,8 +166,8 @@ def test_no_more_rows_than_need_a_center() -> None:
 
 def test_few_rows_are_all_taken() -> None:
     for engine in (in_pieces(X, L21(), Hard(), 7), in_pieces(csr(X), L21(), Hard(), 7)):
-        for taken in (engine.sampled(60, np.random.RandomState(0)), engine.some_rows(60),
-                      engine.stand_ins(3, np.random.RandomState(0))):  # fmt: skip
+        for taken in (engine.subsample(60, np.random.RandomState(0)), engine.fixed_sample(60),
+                      engine.coreset(3, np.random.RandomState(0))):  # fmt: skip
             assert_array_equal(taken.take(np.arange(60)), X)
             assert taken.data.weights is None
 
@@ -179,11 +179,11 @@ def test_rows_of_weight_zero_never_come() -> None:
     engine = in_pieces(X, L21(), Hard(), 7, weights)
     for seed in range(20):
         rng = np.random.RandomState(seed)
-        for taken in (engine.sampled(20, rng), engine.some_rows(20), engine.stand_ins(3, rng)):
+        for taken in (engine.subsample(20, rng), engine.fixed_sample(20), engine.coreset(3, rng)):
             rows = taken.take(np.arange(taken.n_rows))
             assert not left_out & {tuple(row) for row in rows}
             assert (taken.data.weights_or_ones() > 0).all()
-    assert in_pieces(X, L21(), Hard(), 7, weights).some_rows(60).n_rows == 40
+    assert in_pieces(X, L21(), Hard(), 7, weights).fixed_sample(60).n_rows == 40
 
 
 def test_samples_stand_for_all_rows() -> None:
@@ -194,7 +194,7 @@ def test_samples_stand_for_all_rows() -> None:
     for seed in range(150):
         engine = in_pieces_again(weights)
         engine._drawn[:] = [engine._draw(20, np.random.RandomState(seed))]
-        sample = engine.sampled(20, np.random.RandomState(0))
+        sample = engine.subsample(20, np.random.RandomState(0))
         assert sample.n_rows == 20
         rows, own = sample.take(np.arange(20)), sample.data.weights_or_ones()
         assert own[(rows == X[17]).all(axis=1)] == 500.0
@@ -220,14 +220,14 @@ def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     An anchor that stands for its surroundings where nothing was drawn from them adds a little.
     """
-    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS", 85)
-    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS_PER_CLUSTER", 5)
+    monkeypatch.setattr("sfumato._engines.chunked.CORESET_ROWS", 85)
+    monkeypatch.setattr("sfumato._engines.chunked.CORESET_ROWS_PER_CLUSTER", 5)
     rows = np.vstack([blobs(2000, 2, 2), 300 + blobs(3, 2, 1)])
     data = fit_input(REFCMFS(3), stream(rows, chunk_rows=500), None)
     totals = []
     for seed in range(80):
         engine = ChunkedEngine(data, Problem(L21(), Hard()), 1, registry.ENGINES["native"])
-        found = engine.stand_ins(3, np.random.RandomState(seed))
+        found = engine.coreset(3, np.random.RandomState(seed))
         assert 100 <= found.n_rows <= 105
         taken = found.take(np.arange(found.n_rows))
         own = found.data.weights_or_ones()
@@ -240,13 +240,13 @@ def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stand_ins_do_not_depend_on_the_unit_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS", 5)
-    monkeypatch.setattr("sfumato._engines.chunked.STAND_INS_PER_CLUSTER", 5)
+    monkeypatch.setattr("sfumato._engines.chunked.CORESET_ROWS", 5)
+    monkeypatch.setattr("sfumato._engines.chunked.CORESET_ROWS_PER_CLUSTER", 5)
     weights = row_weights(60)
     drawn = []
     for unit in (1.0, 1024.0, 1 / 1024):
         engine = in_pieces(X, L21(), Hard(), 7, unit * weights)
-        found = engine.stand_ins(3, np.random.RandomState(0))
+        found = engine.coreset(3, np.random.RandomState(0))
         drawn.append((found.take(np.arange(found.n_rows)), found.data.weights / unit))
     for rows, own in drawn[1:]:
         assert_array_equal(rows, drawn[0][0])
@@ -281,9 +281,9 @@ def test_fits_agree(estimator: Any) -> None:
     scale = np.abs(expected.cluster_centers_).max()
     assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=0, atol=1e-10 * scale)
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-10)
-    assert_allclose(found.cluster_reaches_, expected.cluster_reaches_, rtol=1e-8)
+    assert_allclose(found.cluster_radii_, expected.cluster_radii_, rtol=1e-8)
     for name in ("labels_", "memberships_", "outlier_scores_", "outliers_"):
-        assert isinstance(getattr(found, name), Streamed), name
+        assert isinstance(getattr(found, name), LazyArray), name
     assert_array_equal(np.asarray(found.labels_), expected.labels_)
     assert_array_equal(np.asarray(found.outliers_), expected.outliers_)
     assert_allclose(np.asarray(found.outlier_scores_), expected.outlier_scores_, rtol=1e-8)
@@ -298,7 +298,7 @@ def test_predictions_agree(estimator: Any) -> None:
     source = stream(new, chunk_rows=30)
     for name in ("predict", "predict_proba", "transform", "score_outliers"):
         found, expected = getattr(model, name)(source), getattr(model, name)(new)
-        assert isinstance(found, Streamed)
+        assert isinstance(found, LazyArray)
         assert found.dtype == expected.dtype
         assert_array_equal(np.asarray(found), expected, err_msg=name)
     assert_array_equal(

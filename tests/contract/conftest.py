@@ -9,6 +9,6 @@ from tests.catalogue import blobs
 
 
 @pytest.fixture(name="X")
-def some_rows() -> np.ndarray:
+def fixed_sample() -> np.ndarray:
     """Rows of four clusters."""
     return blobs(80, 3, 4)

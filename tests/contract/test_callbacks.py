@@ -81,7 +81,7 @@ class PropagatedRecorder(Recorder):
 
 
 @pytest.fixture(name="X")
-def some_rows() -> np.ndarray:
+def fixed_sample() -> np.ndarray:
     return blobs(60, 3, 3)
 
 

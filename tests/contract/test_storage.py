@@ -75,7 +75,7 @@ CONTAINERS: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 @pytest.fixture(name="X")
-def some_rows() -> np.ndarray:
+def fixed_sample() -> np.ndarray:
     return sparse_blobs(90, 4)
 
 

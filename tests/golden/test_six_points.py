@@ -89,7 +89,7 @@ def test_engines_compute_the_page(engine_name, centers, storage):
         force, weight, hold = force_weight_and_hold(centers, k)
         assert 2 * statistics.pull[k, 0] == pytest.approx(float(force), rel=1e-13, abs=1e-14)
         assert statistics.weight[k] == pytest.approx(float(weight), rel=1e-14)
-        assert statistics.hold[k] == float(hold) == 1
+        assert statistics.kink_force[k] == float(hold) == 1
     total = sum(objective(point, centers) for point in POINTS)
     assert statistics.objective == pytest.approx(float(total), rel=1e-14)
     assignment = engine.assign(column(centers))

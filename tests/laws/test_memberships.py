@@ -132,7 +132,7 @@ def test_a_row_on_a_center_belongs_to_it_alone(setting, storage, offset, rule, l
     np.testing.assert_array_equal(on_centers, np.eye(N_CLUSTERS))
     np.testing.assert_array_equal(assignment.distances[[4, 9, 14, 19, 24]], 0)
     if loss.kink:
-        np.testing.assert_array_equal(engine.sweep(centers).hold, 1)
+        np.testing.assert_array_equal(engine.sweep(centers).kink_force, 1)
 
 
 @every_setting
@@ -155,7 +155,7 @@ def test_coinciding_centers_share(setting, storage, rule, loss):
     if isinstance(rule, Power):
         np.testing.assert_array_equal(shares[4:, [1, 3]], 0.5)
     statistics = engine.sweep(centers)
-    assert statistics.hold[1] == statistics.hold[3]
+    assert statistics.kink_force[1] == statistics.kink_force[3]
     np.testing.assert_array_equal(statistics.pull[1], statistics.pull[3])
 
 
@@ -172,7 +172,7 @@ def test_extreme_fuzzifiers_neither_over_nor_underflow(setting, fuzzifier, n_act
         assignment, statistics = engine.assign(centers), engine.sweep(centers)
         assert_honest(assignment.memberships, dtype)
         assert 0 < assignment.objective < np.inf
-        for sums in (statistics.pull, statistics.weight, statistics.hold):
+        for sums in (statistics.pull, statistics.weight, statistics.kink_force):
             assert np.isfinite(sums).all()
 
 

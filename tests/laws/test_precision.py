@@ -55,14 +55,14 @@ def direct_terms(X, centers, loss, rule):
     """Terms of each row by differences in double precision, spread over all centers."""
     sq_dist = ((X.astype(np.float64)[:, None] - centers) ** 2).sum(axis=2)
     terms = Problem(loss, rule).terms(sq_dist)
-    pull, hold = np.zeros_like(sq_dist), np.zeros_like(sq_dist)
+    pull, kink_force = np.zeros_like(sq_dist), np.zeros_like(sq_dist)
     np.put_along_axis(pull, terms.indices, terms.pull, axis=1)
-    np.put_along_axis(hold, terms.indices, terms.hold, axis=1)
-    return pull, hold, terms.objective
+    np.put_along_axis(kink_force, terms.indices, terms.kink_force, axis=1)
+    return pull, kink_force, terms.objective
 
 
 def row_by_row(engine_name, stored, centers, loss, rule):
-    """Weight and hold of each row alone: all others have weight zero."""
+    """Weight and kink_force of each row alone: all others have weight zero."""
     whole = checked(stored)
     engine_class = registry.ENGINES[engine_name]
     for i in range(whole.n_rows):
@@ -79,12 +79,12 @@ def row_by_row(engine_name, stored, centers, loss, rule):
 def test_single_precision_weights_far_from_the_origin(engine_name, storage, loss, rule):
     X = far_rows()
     centers = centers_for(X)
-    pull, hold, objective = direct_terms(X, centers, loss, rule)
+    pull, kink_force, objective = direct_terms(X, centers, loss, rule)
     found = list(row_by_row(engine_name, STORAGES[storage](X), centers, loss, rule))
     weights = np.array([statistics.weight for statistics in found])
     largest = pull.max(axis=1, keepdims=True)
     assert (np.abs(weights - pull) <= 1e-3 * np.maximum(pull, 1e-2 * largest)).all()
-    np.testing.assert_allclose([s.hold for s in found], hold, rtol=1e-6)
+    np.testing.assert_allclose([s.kink_force for s in found], kink_force, rtol=1e-6)
     np.testing.assert_allclose([s.objective for s in found], objective, rtol=1e-3, atol=1e-3 * STEP)
 
 
@@ -107,9 +107,9 @@ def test_rows_equal_to_centers_give_nothing_infinite(
     np.testing.assert_array_equal(assignment.distances[:N_CLUSTERS], 0)
     np.testing.assert_array_equal(assignment.distances[30 : 30 + N_CLUSTERS], 0)
     if loss.kink:
-        assert (statistics.hold > 0).all()
+        assert (statistics.kink_force > 0).all()
     if loss.kink and not isinstance(rule, Simplex):
-        np.testing.assert_array_equal(statistics.hold, 2)
+        np.testing.assert_array_equal(statistics.kink_force, 2)
 
 
 @every_engine

@@ -60,11 +60,11 @@ def passes(engine):
     centers = engine.take(np.arange(0, N_ROWS, N_ROWS // N_CLUSTERS)[:N_CLUSTERS]) + 0.25
     statistics, assignment = engine.sweep(centers), engine.assign(centers, distances=True)
     costs = np.full(N_ROWS, np.inf, dtype=engine.data.dtype)
-    engine.lower(costs, centers[:3])
+    engine.update_costs(costs, centers[:3])
     return [
         statistics.pull,
         statistics.weight,
-        statistics.hold,
+        statistics.kink_force,
         np.float64(statistics.objective),
         assignment.labels,
         assignment.distances,
@@ -73,9 +73,9 @@ def passes(engine):
         assignment.memberships.indptr,
         np.float64(assignment.objective),
         engine.distances(centers),
-        engine.relative(centers, np.linspace(0.5, 3, N_CLUSTERS)),
+        engine.scaled_distances(centers, np.linspace(0.5, 3, N_CLUSTERS)),
         costs,
-        engine.potentials(costs, centers[3:]),
+        engine.candidate_costs(costs, centers[3:]),
     ]
 
 
@@ -126,7 +126,7 @@ def test_fits_are_the_same_bits(dtype, storage, model):
             np.float64(fit.objective_),
             fit.transform(X),
             np.float64(getattr(fit, "cap_", np.inf)),
-            fit.cluster_reaches_,
+            fit.cluster_radii_,
             fit.outlier_scores_,
             fit.predict(X, mark_outliers=True),
         ]

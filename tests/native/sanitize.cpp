@@ -82,9 +82,9 @@ void try_loss(const Rows& rows, const Pass& pass, const Loss& loss) {
 
   std::vector<typename Rows::Scalar> costs(rows.n_rows, INFINITY);
   std::vector<double> totals(c);
-  require(lower(rows, pass, loss, costs.data()), "lowering finishes");
-  require(potentials(rows, pass, loss, costs.data(), totals.data()), "potentials finish");
-  for (double total : totals) require(std::isfinite(total), "finite potentials");
+  require(update_costs(rows, pass, loss, costs.data()), "lowering finishes");
+  require(candidate_costs(rows, pass, loss, costs.data(), totals.data()), "candidate_costs finish");
+  for (double total : totals) require(std::isfinite(total), "finite candidate_costs");
 }
 
 template <class Rows>

@@ -69,8 +69,8 @@ def test_clusters_of_different_widths_and_sizes(kind):
     assert adjusted_rand_score(sample.target[inliers], model.labels_[inliers]) >= 0.95
     assert roc_auc_score(~inliers, model.outlier_scores_) >= 0.99
     nearest = cdist(sample.centers, model.cluster_centers_).argmin(axis=1)
-    reaches = model.cluster_reaches_[nearest] / sample.widths
-    assert reaches.max() < 1.3 * reaches.min()
+    radii = model.cluster_radii_[nearest] / sample.widths
+    assert radii.max() < 1.3 * radii.min()
 
 
 @every_dimension
@@ -124,7 +124,7 @@ def test_attributes_of_every_estimator(estimator, dtype):
     assert model.outlier_scores_.shape == model.outliers_.shape == (80,)
     assert model.outlier_scores_.dtype == dtype
     assert model.outliers_.dtype == bool
-    assert model.cluster_reaches_.shape == (4,)
+    assert model.cluster_radii_.shape == (4,)
     assert_array_equal(model.outliers_, model.outlier_scores_ > 1)
     assert_array_equal(model.score_outliers(X), model.outlier_scores_)
     assert model.labels_.min() >= 0
@@ -135,7 +135,7 @@ def test_attributes_of_every_estimator(estimator, dtype):
 def test_scores_are_distances_over_reaches(estimator):
     model = clone(estimator).fit(blobs(80, 3, 4))
     new = 3 * blobs(50, 3, 4, seed=1)
-    expected = np.nanmin(model.transform(new) / model.cluster_reaches_, axis=1)
+    expected = np.nanmin(model.transform(new) / model.cluster_radii_, axis=1)
     assert_allclose(model.score_outliers(new), expected, rtol=1e-12)
 
 
@@ -177,7 +177,7 @@ def test_storage_does_not_matter(storage):
     X[np.abs(X) < 1] = 0
     expected, found = fitted(X), fitted(USER_STORAGES[storage](X))
     assert found.cap_ == pytest.approx(expected.cap_, rel=1e-9)
-    assert_allclose(found.cluster_reaches_, expected.cluster_reaches_, rtol=1e-6)
+    assert_allclose(found.cluster_radii_, expected.cluster_radii_, rtol=1e-6)
     assert_allclose(found.outlier_scores_, expected.outlier_scores_, rtol=1e-6)
     assert_array_equal(found.outliers_, expected.outliers_)
     assert_array_equal(
@@ -211,7 +211,7 @@ def test_rows_of_weight_zero_change_nothing_and_are_scored():
     weights = np.repeat([1.0, 0.0], [len(X), 200])
     found = fitted(np.vstack([X, X[:200] + 0.1]), weights)
     assert found.outlier_scores_.shape == (1200,)
-    assert_allclose(found.cluster_reaches_, expected.cluster_reaches_, rtol=1e-9)
+    assert_allclose(found.cluster_radii_, expected.cluster_radii_, rtol=1e-9)
     assert_allclose(found.outlier_scores_[:1000], expected.outlier_scores_, rtol=1e-9)
 
 
@@ -234,7 +234,7 @@ def test_pickles_keep_them():
     X = contaminated("uniform", 3).data
     model = fitted(X)
     again = pickle.loads(pickle.dumps(model))
-    for name in ("outlier_scores_", "outliers_", "cluster_reaches_", "cap_"):
+    for name in ("outlier_scores_", "outliers_", "cluster_radii_", "cap_"):
         assert_array_equal(getattr(again, name), getattr(model, name))
     assert_array_equal(again.predict(X, mark_outliers=True), model.predict(X, mark_outliers=True))
 
@@ -243,7 +243,7 @@ def test_a_refit_replaces_them():
     one, other = contaminated("uniform", 3).data, 10 * contaminated("uniform", 4, 500, seed=1).data
     model = fitted(one).fit(other)
     fresh = fitted(other)
-    for name in ("outlier_scores_", "outliers_", "cluster_reaches_", "cap_"):
+    for name in ("outlier_scores_", "outliers_", "cluster_radii_", "cap_"):
         assert_array_equal(getattr(model, name), getattr(fresh, name))
 
 

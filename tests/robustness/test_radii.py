@@ -5,16 +5,16 @@ import pytest
 from scipy.stats import chi
 
 from sfumato import L21, Hard
-from sfumato import _outliers as reaches
+from sfumato import _outliers as radii
 from sfumato._engines.base import Scores
 from sfumato._outliers import (
     DEVIATIONS,
     FALSE_ALARMS,
     LEAST_CLUSTER,
-    cluster_reaches,
+    cluster_radii,
     grouped_median,
-    reach,
-    trimmed_reaches,
+    radius,
+    trimmed_radii,
 )
 from tests.catalogue import blobs, every_dtype, every_engine, make_engine
 
@@ -32,7 +32,7 @@ def alone(distances, weights=None, limit=np.inf):
     distances = np.asarray(distances, dtype=float)
     weights = np.ones(len(distances)) if weights is None else np.asarray(weights, dtype=float)
     labels = np.zeros(len(distances), dtype=int)
-    return trimmed_reaches(distances, labels, weights, 1, limit)(DEVIATIONS)[0]
+    return trimmed_radii(distances, labels, weights, 1, limit)(DEVIATIONS)[0]
 
 
 def on_a_line(*groups):
@@ -41,8 +41,8 @@ def on_a_line(*groups):
     return X[:, None], 1000.0 * np.arange(len(groups))[:, None]
 
 
-def reaches_of(X, centers, weights=None, engine_name="reference", loss=None):
-    return cluster_reaches(make_engine(engine_name, X, loss or L21(), Hard(), weights), centers)
+def radii_of(X, centers, weights=None, engine_name="reference", loss=None):
+    return cluster_radii(make_engine(engine_name, X, loss or L21(), Hard(), weights), centers)
 
 
 def bell(n_rows, width=1.0):
@@ -116,7 +116,7 @@ def test_a_weight_of_three_counts_like_three_copies():
 def test_a_reach_by_hand():
     """Two thirds powers 1, 4, 9, 16, 25: the median is 9, and of 8, 5, 0, 7, 16 it is 7."""
     powers = np.array([1.0, 4.0, 9.0, 16.0, 25.0])
-    found = reach(powers**1.5, np.zeros(5, int), np.ones(5), 1)
+    found = radius(powers**1.5, np.zeros(5, int), np.ones(5), 1)
     for deviations in (0.0, 1.0, 3.0):
         np.testing.assert_allclose(found(deviations), [(9 + deviations * 1.4826 * 7) ** 1.5])
 
@@ -161,9 +161,9 @@ def test_a_light_cluster_has_no_reach_where_a_share_is_asked_for():
     distances = np.tile(quantiles(2, 50), 3)
     labels, weights = np.repeat([0, 1, 2], 50), np.repeat([1.0, 1.0, 0.05], 50)
     np.testing.assert_array_equal(
-        np.isnan(reach(distances, labels, weights, 3, least=0.1)(3.0)), [False, False, True]
+        np.isnan(radius(distances, labels, weights, 3, least=0.1)(3.0)), [False, False, True]
     )
-    assert not np.isnan(reach(distances, labels, weights, 3)(3.0)).any()
+    assert not np.isnan(radius(distances, labels, weights, 3)(3.0)).any()
 
 
 # Clusters.
@@ -173,7 +173,7 @@ def test_a_light_cluster_has_no_reach_where_a_share_is_asked_for():
 @every_dtype
 def test_each_cluster_has_its_own_reach(engine_name, dtype):
     X, centers = on_a_line(bell(400), bell(600, width=5.0), bell(1000, width=0.5))
-    found = reaches_of(X.astype(dtype), centers, engine_name=engine_name)
+    found = radii_of(X.astype(dtype), centers, engine_name=engine_name)
     expected = chi.ppf(1 - FALSE_ALARMS, 1) * np.array([1.0, 5.0, 0.5])
     np.testing.assert_allclose(found, expected, rtol=0.04)
 
@@ -181,7 +181,7 @@ def test_each_cluster_has_its_own_reach(engine_name, dtype):
 def test_a_few_rows_have_no_reach_and_shelter_nobody():
     X, centers = on_a_line(bell(100), np.zeros(LEAST_CLUSTER - 1), bell(100))
     engine = make_engine("reference", X, L21(), Hard())
-    found = cluster_reaches(engine, centers)
+    found = cluster_radii(engine, centers)
     np.testing.assert_array_equal(np.isnan(found), [False, True, False])
     scores = engine.map(Scores(centers, found))
     np.testing.assert_allclose(scores[100:104], 1000 / np.nanmax(found), rtol=1e-6)
@@ -190,7 +190,7 @@ def test_a_few_rows_have_no_reach_and_shelter_nobody():
 
 def test_rows_in_one_place_take_the_median_of_the_others():
     X, centers = on_a_line(bell(2000), np.zeros(LEAST_CLUSTER), bell(2000, 3.0), bell(2000, 9.0))
-    found = reaches_of(X, centers)
+    found = radii_of(X, centers)
     assert found[1] == pytest.approx(np.median(found[[0, 2, 3]]), rel=1e-3)
 
 
@@ -199,7 +199,7 @@ def test_a_cluster_in_one_place_keeps_its_rows(n_rows):
     """Also a large one, and where the center is beside it by rounding."""
     X, centers = on_a_line(bell(100), np.zeros(n_rows), np.full(n_rows, 1e-9))
     engine = make_engine("reference", X, L21(), Hard())
-    scores = engine.map(Scores(centers, cluster_reaches(engine, centers)))
+    scores = engine.map(Scores(centers, cluster_radii(engine, centers)))
     assert (scores[100:] <= 1).all()
 
 
@@ -207,14 +207,14 @@ def test_rows_equally_far_are_inside():
     """As corners of a cube are: no deviation is no reason to leave rows out."""
     X, centers = on_a_line(bell(100), np.tile([-0.7, 0.7], 50), bell(100))
     engine = make_engine("reference", X, L21(), Hard())
-    found = cluster_reaches(engine, centers)
+    found = cluster_radii(engine, centers)
     assert found[1] == pytest.approx(0.7, rel=0.05)
     assert (engine.map(Scores(centers, found))[100:200] <= 1).all()
 
 
 def test_small_clusters_borrow_and_large_ones_hardly():
     X, centers = on_a_line(bell(2000), bell(2000), bell(8, 4.0), bell(2000), bell(2000, 4.0))
-    found = reaches_of(X, centers)
+    found = radii_of(X, centers)
     own = chi.ppf(1 - FALSE_ALARMS, 1)
     assert 1.2 * own < found[2] < 3.5 * own
     np.testing.assert_allclose(found[[0, 1, 3, 4]], own * np.array([1, 1, 1, 4]), rtol=0.05)
@@ -224,47 +224,47 @@ def test_small_clusters_borrow_and_large_ones_hardly():
 def test_where_all_have_few_rows_all_have_a_reach(width):
     offsets = width * np.array([-1.0, 0.0, 1.0])
     X, centers = on_a_line(offsets, 2 * offsets, offsets)
-    found = reaches_of(X, centers)
+    found = radii_of(X, centers)
     np.testing.assert_array_equal(found, np.full(3, 2 * width or 1.0))
 
 
 def test_the_cap_is_a_limit():
     X, centers = on_a_line(np.concatenate([bell(200), np.full(600, 20.0)]), bell(200))
     engine = make_engine("native", X, L21(), Hard())
-    capped = reaches.cluster_reaches(engine, centers, limit=10.0)
-    np.testing.assert_allclose(capped, reaches_of(*on_a_line(bell(200), bell(200))), rtol=0.02)
+    capped = radii.cluster_radii(engine, centers, limit=10.0)
+    np.testing.assert_allclose(capped, radii_of(*on_a_line(bell(200), bell(200))), rtol=0.02)
 
 
 def test_a_reach_has_the_units_of_the_data():
     """Not to the last bit: the cube root of a power of two is none."""
     X = blobs(600)
     centers = X[:5]
-    expected = reaches_of(X, centers)
+    expected = radii_of(X, centers)
     for scale in (2.0**-40, 0.5, 2.0, 8.0, 2.0**40):
         np.testing.assert_allclose(
-            reaches_of(scale * X, scale * centers), scale * expected, rtol=1e-13
+            radii_of(scale * X, scale * centers), scale * expected, rtol=1e-13
         )
 
 
 @pytest.mark.parametrize("place", [0.0, 500.0], ids=["in a cluster", "between"])
 def test_a_weight_of_zero_is_absence(place):
-    """Rows that do not count change no reach, wherever they are."""
+    """Rows that do not count change no radius, wherever they are."""
     X, centers = on_a_line(bell(100), bell(12, 4.0), bell(100))
     padded = np.vstack([X, 1000 + place + np.linspace(-3, 3, 50)[:, None]])
     weights = np.repeat([1.0, 0.0], [len(X), 50])
-    np.testing.assert_array_equal(reaches_of(padded, centers, weights), reaches_of(X, centers))
+    np.testing.assert_array_equal(radii_of(padded, centers, weights), radii_of(X, centers))
 
 
 def test_a_weight_of_zero_is_absence_where_all_have_few_rows():
     X, centers = on_a_line([-1.0, 1.0], [-2.0, 2.0])
     padded = np.vstack([X, [[1e6]]])
     weights = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
-    np.testing.assert_array_equal(reaches_of(padded, centers, weights), reaches_of(X, centers))
+    np.testing.assert_array_equal(radii_of(padded, centers, weights), radii_of(X, centers))
 
 
 @pytest.mark.parametrize("n_rows", [99, 100, 101, 1000, 12_345])
 def test_so_many_rows_are_looked_at_and_no_more(n_rows, monkeypatch):
-    monkeypatch.setattr(reaches, "sample_rows", lambda n_clusters: 100)
+    monkeypatch.setattr(radii, "sample_rows", lambda n_clusters: 100)
     seen = []
     X = blobs(n_rows)
     engine = make_engine("native", X, L21(), Hard())
@@ -274,7 +274,7 @@ def test_so_many_rows_are_looked_at_and_no_more(n_rows, monkeypatch):
             seen.append(self.n_rows)
             return super().assign(*args, **options)
 
-    found = cluster_reaches(Spy(engine.data, engine.problem, 1), X[:2])
+    found = cluster_radii(Spy(engine.data, engine.problem, 1), X[:2])
     assert len(seen) == 1
     assert min(n_rows, 50) <= seen[0] <= 100
     assert found.shape == (2,)
@@ -282,33 +282,33 @@ def test_so_many_rows_are_looked_at_and_no_more(n_rows, monkeypatch):
 
 def test_a_sample_says_what_all_rows_say(monkeypatch):
     X, centers = on_a_line(bell(20_000), bell(20_000, 7.0))
-    expected = reaches_of(X, centers)
-    monkeypatch.setattr(reaches, "sample_rows", lambda n_clusters: 2000)
-    np.testing.assert_allclose(reaches_of(X, centers), expected, rtol=0.1)
+    expected = radii_of(X, centers)
+    monkeypatch.setattr(radii, "sample_rows", lambda n_clusters: 2000)
+    np.testing.assert_allclose(radii_of(X, centers), expected, rtol=0.1)
 
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 4])
 def test_rows_in_turn_are_sampled_from_every_cluster(n_clusters, monkeypatch):
     """One row of each cluster after the other: every second row would be of every second one."""
-    monkeypatch.setattr(reaches, "sample_rows", lambda n_clusters: 1000 * n_clusters // 2)
+    monkeypatch.setattr(radii, "sample_rows", lambda n_clusters: 1000 * n_clusters // 2)
     X, centers = on_a_line(*[bell(1000)] * n_clusters)
     in_turn = X.reshape(n_clusters, 1000).T.reshape(-1, 1)
-    found = reaches_of(in_turn, centers)
+    found = radii_of(in_turn, centers)
     np.testing.assert_allclose(found, chi.ppf(1 - FALSE_ALARMS, 1), rtol=0.25)
 
 
 def test_the_order_of_many_rows_hardly_matters(monkeypatch):
     """Another order is another sample of the same rows."""
-    monkeypatch.setattr(reaches, "sample_rows", lambda n_clusters: 1500)
+    monkeypatch.setattr(radii, "sample_rows", lambda n_clusters: 1500)
     X, centers = blobs(2000), blobs(5, seed=1)
     shuffled = np.random.default_rng(0).permutation(2000)
-    found = reaches_of(X[shuffled], centers)
-    np.testing.assert_allclose(found, reaches_of(X, centers), rtol=0.1)
-    np.testing.assert_array_equal(reaches_of(X[shuffled], centers), found)
+    found = radii_of(X[shuffled], centers)
+    np.testing.assert_allclose(found, radii_of(X, centers), rtol=0.1)
+    np.testing.assert_array_equal(radii_of(X[shuffled], centers), found)
 
 
 def test_the_sample_grows_with_the_clusters_alone():
-    assert reaches.sample_rows(1000) - reaches.sample_rows(10) == 64 * 990
+    assert radii.sample_rows(1000) - radii.sample_rows(10) == 64 * 990
 
 
 # Scores.

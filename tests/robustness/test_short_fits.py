@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sfumato import L21, Capped, Hard
-from sfumato._init.short_fits import Repeated, swapped
+from sfumato._init.short_fits import AgreeingFits, swapped
 from sfumato._solvers.descent import Stopping, solve
 from tests.catalogue import N_CLUSTERS, blobs, every_engine, make_engine, row_weights
 from tests.robustness.test_robust import contaminated, total
@@ -79,18 +79,18 @@ def test_fits_are_the_same_if_their_centers_pair_off():
             centers[[0, 1, 1]],
         )
     )
-    best = Repeated(fit)
-    assert best.beside(shuffled, engine) == Repeated(fit, 1)
-    assert best.beside(better, engine) == Repeated(better, 1)
-    assert best.beside(elsewhere, engine) == Repeated(fit, 0)
-    assert best.beside(doubled, engine) == Repeated(fit, 0)
-    assert Repeated(elsewhere, 1).beside(fit, engine) == Repeated(fit, 0)
-    assert Repeated(fit, 1).beside(elsewhere, engine) == Repeated(fit, 1)
+    best = AgreeingFits(fit)
+    assert best.beside(shuffled, engine) == AgreeingFits(fit, 1)
+    assert best.beside(better, engine) == AgreeingFits(better, 1)
+    assert best.beside(elsewhere, engine) == AgreeingFits(fit, 0)
+    assert best.beside(doubled, engine) == AgreeingFits(fit, 0)
+    assert AgreeingFits(elsewhere, 1).beside(fit, engine) == AgreeingFits(fit, 0)
+    assert AgreeingFits(fit, 1).beside(elsewhere, engine) == AgreeingFits(fit, 1)
 
 
 def test_fits_that_go_on_have_been_repeated_as_often():
     engine = make_engine("native", np.array([[0.0], [10.0]]), L21(), Hard())
     fit = solve(engine, np.array([[1.0], [9.0]]), Stopping(1, 0.0))
-    further = Repeated(fit, 2).go_on(engine)
+    further = AgreeingFits(fit, 2).go_on(engine)
     assert further.repeats == 2
     assert further.fit.objective < fit.objective

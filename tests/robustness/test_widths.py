@@ -52,7 +52,7 @@ def test_a_row_with_half_of_the_weight_leaves_its_cluster_a_reach():
     weights = np.ones(40)
     weights[0] = 25
     model = REFCMFS(2, random_state=0).fit(X, sample_weight=weights)
-    assert np.isfinite(model.cluster_reaches_).all()
+    assert np.isfinite(model.cluster_radii_).all()
     assert model.outliers_.sum() <= 2
 
 

@@ -71,11 +71,11 @@ def test_only_coincident_rows_hold(loss, membership):
     terms = Problem(loss, membership).terms(sq_dist)
     on_center = np.take_along_axis(sq_dist, terms.indices, axis=1) == 0
     np.testing.assert_array_equal(
-        terms.hold, on_center * loss.kink * membership.phi(terms.memberships)
+        terms.kink_force, on_center * loss.kink * membership.phi(terms.memberships)
     )
     assert np.isfinite(terms.pull).all()
     if loss.kink:
-        assert (terms.hold[::3, 0] > 0).all()
+        assert (terms.kink_force[::3, 0] > 0).all()
         np.testing.assert_array_equal(terms.pull[on_center], 0)
 
 

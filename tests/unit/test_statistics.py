@@ -21,7 +21,7 @@ def assert_close(found, expected, rtol=1e-12):
     scale = np.abs(expected.weight).max() + 1
     np.testing.assert_allclose(found.pull, expected.pull, rtol=rtol, atol=rtol * scale)
     np.testing.assert_allclose(found.weight, expected.weight, rtol=rtol)
-    np.testing.assert_allclose(found.hold, expected.hold, rtol=rtol)
+    np.testing.assert_allclose(found.kink_force, expected.kink_force, rtol=rtol)
     assert found.objective == pytest.approx(expected.objective, rel=rtol)
 
 
@@ -101,14 +101,14 @@ def test_hold_counts_memberships():
     """Two centers on one row share it: each is held by a^r = 1/4, and pulled by another row."""
     engine = make_engine("reference", np.array([[0.0], [1.0]]), L21(), Power(2, 2.0))
     statistics = engine.sweep(np.zeros((2, 1)))
-    np.testing.assert_allclose(statistics.hold, [0.25, 0.25])
+    np.testing.assert_allclose(statistics.kink_force, [0.25, 0.25])
     np.testing.assert_allclose(statistics.weight, [0.125, 0.125])
     np.testing.assert_allclose(statistics.pull, [[0.125], [0.125]])
 
 
 def test_squared_loss_has_no_hold():
     statistics = make_engine("reference", np.eye(2), Squared(), Hard()).sweep(np.eye(2))
-    np.testing.assert_array_equal(statistics.hold, 0)
+    np.testing.assert_array_equal(statistics.kink_force, 0)
     np.testing.assert_array_equal(statistics.weight, 1)
     assert len(statistics.empty) == 0
 
@@ -117,7 +117,7 @@ def test_empty_centers_are_those_that_nothing_moves_or_holds():
     statistics = Statistics(
         pull=np.zeros((3, 2)),
         weight=np.array([0.0, 1.0, 0.0]),
-        hold=np.array([0.0, 0.0, 2.0]),
+        kink_force=np.array([0.0, 0.0, 2.0]),
         objective=1.0,
     )
     np.testing.assert_array_equal(statistics.empty, [0])

@@ -121,7 +121,7 @@ class Engine(ABC):
         """What the output says of every row."""
 
     @abstractmethod
-    def worst_served(self, centers: Floats, count: int) -> Floats:
+    def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
         """Rows that most need a center beside the given ones, one after the other, at most so many.
 
         Each is the row with the largest weighted loss to its nearest center, those chosen before
@@ -130,18 +130,18 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def sampled(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
+    def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
         Where there are more, each row is drawn as its weight says: a weight of 3 like 3 copies.
         """
 
     @abstractmethod
-    def stand_ins(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
+    def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on rows to choose seeds from: all, or some that stand for all."""
 
     @abstractmethod
-    def some_rows(self, size: int) -> ResidentEngine:
+    def fixed_sample(self, size: int) -> ResidentEngine:
         """Rows of positive weight drawn at random, the same ones each time; all, if few."""
 
     @abstractmethod
@@ -173,21 +173,23 @@ class ResidentEngine(Engine):
         """Distances of all rows to all centers, in the precision of the data."""
 
     @abstractmethod
-    def relative(self, centers: Floats, units: Floats) -> Floats:
+    def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
         """Smallest distance of each row to any center, each measured in that center's unit.
 
         ``units`` are positive float64. The result has the precision of the data.
         """
 
     @abstractmethod
-    def lower(self, costs: Floats, centers: Floats) -> None:
+    def update_costs(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers.
 
         Costs have the precision of the data.
         """
 
     @abstractmethod
-    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
+    def candidate_costs(
+        self, costs: Floats, candidates: Floats, losses: Floats | None = None
+    ) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers.
 
         ``losses``, (n_rows, n_candidates) in the precision of the data, is filled if given.
@@ -201,29 +203,29 @@ class ResidentEngine(Engine):
         """What the output says of every row."""
         return output(self)
 
-    def worst_served(self, centers: Floats, count: int) -> Floats:
+    def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
         """Rows that most need a center beside the given ones, at most so many."""
         needs = np.full(self.n_rows, np.inf, dtype=self.dtype)
         if len(centers):
-            self.lower(needs, centers)
+            self.update_costs(needs, centers)
         weights = self.data.weights_or_ones()
         chosen = np.empty((count, self.n_features))
         for number in range(count):
             needed = np.where(weights > 0, needs, 0) * weights
             if not needed.any():
                 return chosen[:number]  # Every row lies on a center already.
-            chosen[number] = self._neediest(needs, needed)
-            self.lower(needs, chosen[[number]])
+            chosen[number] = self._worst_row(needs, needed)
+            self.update_costs(needs, chosen[[number]])
         return chosen
 
-    def _neediest(self, needs: Floats, needed: Floats) -> Floats:
+    def _worst_row(self, needs: Floats, needed: Floats) -> Floats:
         """The row that needs a center most; of many alike, the best of some."""
         alike = np.flatnonzero(needed == needed.max())
         if len(alike) == 1:
             return self.take(alike)[0]
         ordered = self.order()[np.isin(self.order(), alike)]
         candidates = self.take(ordered[:: -(-len(ordered) // CANDIDATES)])
-        best: Floats = candidates[int(np.argmin(self.potentials(needs, candidates)))]
+        best: Floats = candidates[int(np.argmin(self.candidate_costs(needs, candidates)))]
         return best
 
     def with_problem(self, problem: Problem) -> ResidentEngine:
@@ -244,7 +246,7 @@ class ResidentEngine(Engine):
             self._order.append(ranking(self.distances(mean)[:, 0]))
         return self._order[0]
 
-    def sampled(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
+    def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
         Where there are more, rows are drawn in proportion to their weights, with replacement, and
@@ -259,11 +261,11 @@ class ResidentEngine(Engine):
         drawn = np.sort(draw(weights, self.order(), max_rows, rng))
         return self._on(replace(self.data.take(drawn), weights=None))
 
-    def stand_ins(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
+    def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
         """All rows: they are at hand."""
         return self
 
-    def some_rows(self, size: int) -> ResidentEngine:
+    def fixed_sample(self, size: int) -> ResidentEngine:
         """Rows of positive weight drawn at random, the same ones each time; all, if few."""
         weights = self.data.weights
         positive = None if weights is None else np.flatnonzero(weights > 0)
@@ -349,13 +351,13 @@ class Distances(Output):
 
 @dataclass(frozen=True)
 class Scores(Output):
-    """Smallest distance to a center over the reach of its cluster, NaN reaches left out."""
+    """Smallest distance to a center over the reach of its cluster, NaN radii left out."""
 
-    reaches: Floats
+    radii: Floats
 
     name = "outlier_score"
 
     def __call__(self, engine: ResidentEngine) -> Floats:
         """Scores."""
-        known = ~np.isnan(self.reaches)
-        return engine.relative(self.centers[known], self.reaches[known])
+        known = ~np.isnan(self.radii)
+        return engine.scaled_distances(self.centers[known], self.radii[known])

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from sfumato._data import Data
 from sfumato._engines.base import Assignment, Engine, Labels, Memberships, Output, ResidentEngine
 from sfumato._engines.passes import (
+    CoresetSample,
     Cost,
-    Draw,
-    Frame,
-    Neediest,
-    Needy,
+    DrawCoreset,
+    DrawSample,
+    EngineSpec,
+    FindWorstRows,
+    Map,
     Pass,
-    Represent,
-    Represented,
-    Say,
     Sweep,
     Take,
+    WorstRows,
 )
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import PrioritySample, fixed_draw
@@ -40,7 +40,7 @@ LEAST_SAMPLE, SAMPLE_BYTES = 1 << 14, 1 << 26
 OVERSAMPLED = 2
 """Rows drawn per cluster in a round of oversampling."""
 ROUNDS = 2
-STAND_INS, STAND_INS_PER_CLUSTER, STAND_IN_BYTES = 1 << 14, 256, 1 << 27
+CORESET_ROWS, CORESET_ROWS_PER_CLUSTER, CORESET_BYTES = 1 << 14, 256, 1 << 27
 """Rows that stand for all others where starts are compared."""
 
 
@@ -68,7 +68,7 @@ class Runner(ABC):
         """Sum over all pieces of what the function yields, added in a fixed order."""
 
     @abstractmethod
-    def map(self, function: Say) -> Any:
+    def map(self, function: Map) -> Any:
         """What the function says of each row, lazily, in pieces like the data."""
 
     @abstractmethod
@@ -136,16 +136,16 @@ class ChunkedEngine(Engine):
         self.n_threads = n_threads
         self.inner = inner
         self._drawn: list[PrioritySample] = []  # Shared by engines on the same data.
-        self._stand_ins: list[ResidentEngine] = []
+        self._coreset: list[ResidentEngine] = []
 
     @property
-    def frame(self) -> Frame:
+    def spec(self) -> EngineSpec:
         """How pieces are computed with."""
-        return Frame(self.inner, self.problem, self.dtype, self.origin, self.n_threads)
+        return EngineSpec(self.inner, self.problem, self.dtype, self.origin, self.n_threads)
 
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
-        statistics: Statistics | None = self.data.runner.reduce(Sweep(self.frame, centers))
+        statistics: Statistics | None = self.data.runner.reduce(Sweep(self.spec, centers))
         if statistics is None:
             raise ValueError("X holds no rows; give at least one.")
         return statistics
@@ -164,24 +164,24 @@ class ChunkedEngine(Engine):
 
     def map(self, output: Output) -> Any:
         """What the output says of every row, lazily."""
-        return self.data.runner.map(Say(self.frame, output))
+        return self.data.runner.map(Map(self.spec, output))
 
-    def worst_served(self, centers: Floats, count: int) -> Floats:
+    def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
         """Rows that most need a center beside the given ones, at most so many."""
         chosen = np.empty((0, self.n_features))
         while len(chosen) < count:
             present = np.concatenate([centers, chosen])
-            found: Needy = self.data.runner.reduce(Neediest(self.frame, present))
+            found: WorstRows = self.data.runner.reduce(FindWorstRows(self.spec, present))
             if not found.need > 0:
                 break  # Every row lies on a center already.
             best = 0
             if len(found.rows) > 1:
-                totals = self.data.runner.reduce(Cost(self.frame, present, found.rows))
+                totals = self.data.runner.reduce(Cost(self.spec, present, found.rows))
                 best = int(np.argmin(totals.value))
             chosen = np.concatenate([chosen, found.rows[[best]]])
         return chosen
 
-    def sampled(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
+    def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
         Where there are more, they are drawn in proportion to their weights, and a row heavier than
@@ -199,19 +199,19 @@ class ChunkedEngine(Engine):
     def _draw(self, count: int, rng: np.random.RandomState, *judged: Any) -> PrioritySample:
         """One pass that draws rows; where all come, nothing is random, as with rows at hand."""
         seed = int(rng.randint(2**31)) if count < self.data.positives[-1] else 0
-        drawn: PrioritySample = self.data.runner.reduce(Draw(self.frame, count, seed, *judged))
+        drawn: PrioritySample = self.data.runner.reduce(DrawSample(self.spec, count, seed, *judged))
         return drawn
 
     def _resident(self, drawn: PrioritySample) -> ResidentEngine:
-        rows, weights = drawn.standing()
+        rows, weights = drawn.weighted_rows()
         data = Data(rows, weights, self.dtype, self.origin)
         return self.inner(data, self.problem, self.n_threads)
 
-    def some_rows(self, size: int) -> ResidentEngine:
+    def fixed_sample(self, size: int) -> ResidentEngine:
         """Rows of positive weight drawn at random, the same ones each time; all, if few."""
         count = int(self.data.positives[-1])
         wanted = np.arange(count) if count <= size else fixed_draw(count, size)
-        taken = self.data.runner.reduce(Take(self.frame, wanted, self.data.positives))
+        taken = self.data.runner.reduce(Take(self.spec, wanted, self.data.positives))
         weights = None
         if any(w is not None for w in taken.weights):
             pairs = zip(taken.weights, taken.rows, strict=True)
@@ -224,7 +224,7 @@ class ChunkedEngine(Engine):
             Data(rows, weights, self.dtype, self.origin), self.problem, self.n_threads
         )
 
-    def stand_ins(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
+    def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on some weighted rows that stand for all; found once, in a few passes.
 
         Oversampling as in k-means|| [1]_, by the problem's own loss: from a few rows, each round
@@ -239,8 +239,8 @@ class ChunkedEngine(Engine):
         .. [2] O. Bachem, M. Lucic, A. Krause, "Scalable k-means clustering via lightweight
            coresets", KDD 2018.
         """
-        if not self._stand_ins:
-            few = self.sampled(n_clusters, rng)
+        if not self._coreset:
+            few = self.subsample(n_clusters, rng)
             anchors, average = few.take(np.arange(few.n_rows)), 0.0
             for _ in range(ROUNDS):
                 drawn = self._draw(OVERSAMPLED * n_clusters, rng, anchors)
@@ -250,12 +250,12 @@ class ChunkedEngine(Engine):
                 average = drawn.total() / self._drawn[-1].total()
                 engine = self._resident(drawn)
                 anchors = np.concatenate([anchors, engine.take(np.arange(engine.n_rows))])
-            fitting = max(8 * n_clusters, STAND_IN_BYTES // (8 * self.n_features))
-            count = min(STAND_INS + STAND_INS_PER_CLUSTER * n_clusters, fitting)
-            self._stand_ins.append(self._represented(count, anchors, average, rng))
-        return self._stand_ins[0].with_problem(self.problem)
+            fitting = max(8 * n_clusters, CORESET_BYTES // (8 * self.n_features))
+            count = min(CORESET_ROWS + CORESET_ROWS_PER_CLUSTER * n_clusters, fitting)
+            self._coreset.append(self._weighted_coreset(count, anchors, average, rng))
+        return self._coreset[0].with_problem(self.problem)
 
-    def _represented(
+    def _weighted_coreset(
         self, count: int, anchors: Floats, average: float, rng: np.random.RandomState
     ) -> ResidentEngine:
         """Return an engine on rows that stand for all.
@@ -266,8 +266,8 @@ class ChunkedEngine(Engine):
         if not average > 0:
             return self._resident(self._draw(count, rng))
         hard = self.with_problem(Problem(self.problem.loss, Hard()))
-        draw = Draw(hard.frame, count, int(rng.randint(2**31)), anchors, average)
-        found: Represented = self.data.runner.reduce(Represent(draw))
+        draw = DrawSample(hard.spec, count, int(rng.randint(2**31)), anchors, average)
+        found: CoresetSample = self.data.runner.reduce(DrawCoreset(draw))
         drawn = self._resident(found.drawn)
         nearest = drawn.with_problem(hard.problem).assign(anchors, memberships=False).labels
         alone = np.setdiff1d(np.flatnonzero(found.masses > 0), nearest)
@@ -286,5 +286,5 @@ class ChunkedEngine(Engine):
         """Return the engine for another problem on the same data."""
         engine = ChunkedEngine(self.data, problem, self.n_threads, self.inner)
         engine._drawn = self._drawn
-        engine._stand_ins = self._stand_ins
+        engine._coreset = self._coreset
         return engine

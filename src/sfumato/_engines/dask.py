@@ -26,7 +26,7 @@ from sfumato._engines.chunked import Runner
 from sfumato._engines.dask_graph import Added, Plan, group_blocks, make_plan, split_group
 from sfumato._engines.dask_input import array_weights, is_sparse, rows_of, weights_of
 from sfumato._engines.dask_waiting import client_of, compute, where_held
-from sfumato._engines.passes import Pass, Say
+from sfumato._engines.passes import Map, Pass
 
 PLAN_SECONDS = 5.0
 """Time after which it is asked again who holds the blocks: the answer takes milliseconds."""
@@ -132,10 +132,10 @@ class DaskRunner(Runner):
             self._planned = None
         return added.value
 
-    def map(self, function: Say) -> Any:
+    def map(self, function: Map) -> Any:
         """What the function says of each row: a lazy dask array, in blocks like the rows."""
         output = function.output
-        dtype = output.dtype(function.frame.dtype)
+        dtype = output.dtype(function.spec.dtype)
         token = uuid.uuid4().hex
         shape = () if output.n_columns is None else (output.n_columns,)
         meta: Any = np.empty((0, *shape), dtype=dtype)
@@ -198,7 +198,7 @@ class Places:
 class OnBlock:
     """An output as a function of a block."""
 
-    say: Say
+    say: Map
     places: Places
     nothing: Any
     """The output for a block without rows."""
@@ -206,7 +206,7 @@ class OnBlock:
     def __call__(self, rows: Any, number: int) -> Any:
         """Values for a block."""
         piece = Piece(csr_or_dense(rows), None, number)
-        expected = len(self.say.frame.origin)
+        expected = len(self.say.spec.origin)
         if piece.rows.ndim != 2 or piece.rows.shape[1] != expected:
             raise ValueError(
                 f"Chunk {number} of X has shape {piece.rows.shape}, where tables of {expected} "
@@ -214,7 +214,7 @@ class OnBlock:
             )
         if not piece.rows.shape[0]:
             return self.nothing
-        return self.say.of_new(piece, partial(self.places.describe, number))
+        return self.say.of_unchecked(piece, partial(self.places.describe, number))
 
 
 def _say(rows: Any, say: OnBlock, block_id: tuple[int, ...] = (0,)) -> Any:

@@ -46,9 +46,13 @@ class NativeEngine(ResidentEngine):
 
     def sweep(self, centers: Floats) -> Statistics:
         """One pass: statistics at the given centers."""
-        pull, weight, hold = np.empty(centers.shape), np.empty(len(centers)), np.empty(len(centers))
-        objective = core.sweep(*self._pass(centers), pull, weight, hold)
-        return Statistics(pull, weight, hold, objective)
+        pull, weight, kink_force = (
+            np.empty(centers.shape),
+            np.empty(len(centers)),
+            np.empty(len(centers)),
+        )
+        objective = core.sweep(*self._pass(centers), pull, weight, kink_force)
+        return Statistics(pull, weight, kink_force, objective)
 
     def assign(
         self, centers: Floats, *, distances: bool = False, memberships: bool = True
@@ -97,20 +101,26 @@ class NativeEngine(ResidentEngine):
         self._typed("distances")(self._rows, self._local(centers), self.n_threads, out)
         return out
 
-    def relative(self, centers: Floats, units: Floats) -> Floats:
+    def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
         """Smallest distance of each row to any center, each measured in that center's unit."""
         out = np.empty(self.n_rows, dtype=self.data.dtype)
-        self._typed("relative")(self._rows, self._local(centers), units, self.n_threads, out)
+        self._typed("scaled_distances")(
+            self._rows, self._local(centers), units, self.n_threads, out
+        )
         return out
 
-    def lower(self, costs: Floats, centers: Floats) -> None:
+    def update_costs(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
-        self._typed("lower")(self._rows, self._local(centers), self._loss, self.n_threads, costs)
+        self._typed("update_costs")(
+            self._rows, self._local(centers), self._loss, self.n_threads, costs
+        )
 
-    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
+    def candidate_costs(
+        self, costs: Floats, candidates: Floats, losses: Floats | None = None
+    ) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
         totals = np.empty(len(candidates))
-        self._typed("potentials")(
+        self._typed("candidate_costs")(
             self._rows,
             self.data.weights,
             self._local(candidates),

@@ -19,7 +19,7 @@ from sfumato._data import Data, Piece
 from sfumato._engines.base import CANDIDATES, Output, ResidentEngine
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import PrioritySample
-from sfumato._survey import survey
+from sfumato._survey import summarize_range
 from sfumato._typing import Floats
 
 
@@ -31,7 +31,7 @@ class Pass(Protocol):
 
 
 @dataclass(frozen=True)
-class Frame:
+class EngineSpec:
     """How pieces are computed with: precision, origin, problem, and by which engine."""
 
     engine: type[ResidentEngine]
@@ -50,46 +50,46 @@ class Frame:
 class Sweep:
     """Statistics at given centers."""
 
-    frame: Frame
+    spec: EngineSpec
     centers: Floats
 
     def __call__(self, piece: Piece) -> Statistics:
         """Statistics of a piece."""
-        return self.frame.on(piece).sweep(self.centers)
+        return self.spec.on(piece).sweep(self.centers)
 
 
 @dataclass(frozen=True)
-class Say:
+class Map:
     """An output for each row; pieces are kept apart, so nothing is added."""
 
-    frame: Frame
+    spec: EngineSpec
     output: Output
 
     def __call__(self, piece: Piece) -> Any:
         """Values for a piece."""
-        return self.output(self.frame.on(piece))
+        return self.output(self.spec.on(piece))
 
-    def of_new(self, piece: Piece, where: Callable[[int, int], str]) -> Any:
+    def of_unchecked(self, piece: Piece, where: Callable[[int, int], str]) -> Any:
         """Values for a piece that nobody has looked at; raises about those that are no numbers.
 
         ``where`` has the words for a row and a column of it.
         """
-        found = survey(piece.rows, None)
+        found = summarize_range(piece.rows, None)
         if found.bad is not None:
             raise found.bad.error(where(found.bad.row, found.bad.column))
-        error = found.too_far("X", self.frame.origin, self.frame.dtype)
+        error = found.too_far("X", self.spec.origin, self.spec.dtype)
         if error is not None:
             raise error
         return self(piece)
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawSample:
     """A draw in proportion to the weights, or by what rows cost at some anchors.
 
     Parameters
     ----------
-    frame : Frame
+    spec : EngineSpec
     count : int
         Rows to draw.
     seed : int
@@ -99,23 +99,23 @@ class Draw:
         Average cost; it is added to that of every row, so that all have their chance.
     """
 
-    frame: Frame
+    spec: EngineSpec
     count: int
     seed: int
     anchors: Floats | None = None
     average: float = 0.0
 
     def __call__(self, piece: Piece) -> PrioritySample:
-        """Draw from a piece."""
-        engine = self.frame.on(piece)
+        """DrawSample from a piece."""
+        engine = self.spec.on(piece)
         costs: Floats | None = None
         if self.anchors is not None:
             costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
-            engine.lower(costs, self.anchors)
+            engine.update_costs(costs, self.anchors)
         return self.by_cost(engine, piece.number, costs)
 
     def by_cost(self, engine: ResidentEngine, number: int, costs: Floats | None) -> PrioritySample:
-        """Draw from the rows of an engine, a piece of the given number, by what they cost."""
+        """DrawSample from the rows of an engine, a piece of the given number, by what they cost."""
         weights = np.array(engine.data.weights_or_ones())
         measures = weights
         if costs is not None:
@@ -130,38 +130,38 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Represented:
+class CoresetSample:
     """Rows drawn to stand for all, and the weight around each anchor."""
 
     drawn: PrioritySample
     masses: Floats
 
-    def __add__(self, other: Represented) -> Represented:
-        return Represented(self.drawn + other.drawn, self.masses + other.masses)
+    def __add__(self, other: CoresetSample) -> CoresetSample:
+        return CoresetSample(self.drawn + other.drawn, self.masses + other.masses)
 
     @classmethod
-    def trimmed(cls, parts: Sequence[Represented]) -> list[Represented]:
+    def trimmed(cls, parts: Sequence[CoresetSample]) -> list[CoresetSample]:
         """Parts that will be added, without rows that will not be among the highest of all."""
         draws = PrioritySample.trimmed([part.drawn for part in parts])
         return [replace(part, drawn=drawn) for part, drawn in zip(parts, draws, strict=True)]
 
 
 @dataclass(frozen=True)
-class Represent:
+class DrawCoreset:
     """A draw by weight and cost, and what the surroundings of each anchor weigh."""
 
-    draw: Draw
+    draw: DrawSample
 
-    def __call__(self, piece: Piece) -> Represented:
-        """Draw from a piece, and weigh it."""
+    def __call__(self, piece: Piece) -> CoresetSample:
+        """DrawSample from a piece, and weigh it."""
         anchors = self.draw.anchors
         assert anchors is not None
-        engine = self.draw.frame.on(piece)
+        engine = self.draw.spec.on(piece)
         seen = engine.assign(anchors, distances=True, memberships=False)
         costs = engine.problem.loss.value(seen.distances.astype(np.float64) ** 2)
         weights = engine.data.weights_or_ones()
         masses: Floats = np.bincount(seen.labels, weights, len(anchors)).astype(np.float64)
-        return Represented(self.draw.by_cost(engine, piece.number, costs), masses)
+        return CoresetSample(self.draw.by_cost(engine, piece.number, costs), masses)
 
 
 @dataclass(frozen=True)
@@ -178,30 +178,30 @@ class Total:
 class Cost:
     """Weighted total of the losses to the nearest anchor, if each candidate alone were one more."""
 
-    frame: Frame
+    spec: EngineSpec
     anchors: Floats
     candidates: Floats
 
     def __call__(self, piece: Piece) -> Total:
         """Totals of a piece."""
-        engine = self.frame.on(piece)
+        engine = self.spec.on(piece)
         costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
         if len(self.anchors):
-            engine.lower(costs, self.anchors)
-        return Total(engine.potentials(costs, self.candidates))
+            engine.update_costs(costs, self.anchors)
+        return Total(engine.candidate_costs(costs, self.candidates))
 
 
 @dataclass(frozen=True)
-class Needy:
+class WorstRows:
     """The largest need of a row, and some rows that have it."""
 
     need: float
     rows: Floats
 
-    def __add__(self, other: Needy) -> Needy:
+    def __add__(self, other: WorstRows) -> WorstRows:
         if self.need != other.need:
             return self if self.need > other.need else other
-        return Needy(self.need, _thinned(np.concatenate([self.rows, other.rows])))
+        return WorstRows(self.need, _thinned(np.concatenate([self.rows, other.rows])))
 
 
 def _thinned(rows: Any) -> Any:
@@ -209,23 +209,25 @@ def _thinned(rows: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Neediest:
+class FindWorstRows:
     """Rows with the largest weighted loss to their nearest center."""
 
-    frame: Frame
+    spec: EngineSpec
     centers: Floats
 
-    def __call__(self, piece: Piece) -> Needy:
-        """The neediest rows of a piece."""
-        engine = self.frame.on(piece)
+    def __call__(self, piece: Piece) -> WorstRows:
+        """The find_worst_rows rows of a piece."""
+        engine = self.spec.on(piece)
         needs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
         if len(self.centers):
-            engine.lower(needs, self.centers)
+            engine.update_costs(needs, self.centers)
         weights = engine.data.weights_or_ones()
         needed = np.where(weights > 0, needs, 0) * weights
         largest = float(needed.max())
         alike = np.flatnonzero(needed == largest) if largest > 0 else np.array([], dtype=np.intp)
-        return Needy(largest, engine.take(_thinned(alike)) if len(alike) else engine.take(alike))
+        return WorstRows(
+            largest, engine.take(_thinned(alike)) if len(alike) else engine.take(alike)
+        )
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ class Taken:
 class Take:
     """Rows of positive weight by their number among all of these."""
 
-    frame: Frame
+    spec: EngineSpec
     wanted: NDArray[np.integer]
     offsets: NDArray[np.integer] = field(repr=False)
     """Rows of positive weight before each piece, and in all."""
@@ -258,5 +260,5 @@ class Take:
             places = np.flatnonzero(weights > 0)[places]
         rows = piece.rows[places]
         if not sp.issparse(rows):
-            rows = np.asarray(rows).astype(self.frame.dtype)
+            rows = np.asarray(rows).astype(self.spec.dtype)
         return Taken((rows,), (None if weights is None else weights[places],))

@@ -37,7 +37,7 @@ class ReferenceEngine(ResidentEngine):
         return Statistics(
             pull=pulls.T @ rows - total[:, None] * centers,
             weight=total,
-            hold=per_center(terms.hold).sum(axis=0),
+            kink_force=per_center(terms.kink_force).sum(axis=0),
             objective=float(weights @ terms.objective),
         )
 
@@ -85,20 +85,22 @@ class ReferenceEngine(ResidentEngine):
             distances[block] = np.sqrt(squared_distances(rows, centers))
         return distances
 
-    def relative(self, centers: Floats, units: Floats) -> Floats:
+    def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
         """Smallest distance of each row to any center, each measured in that center's unit."""
         smallest = np.empty(self.n_rows, dtype=self.data.dtype)
         for block, rows in self.data.blocks():
             smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
         return smallest
 
-    def lower(self, costs: Floats, centers: Floats) -> None:
+    def update_costs(self, costs: Floats, centers: Floats) -> None:
         """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
         for block, rows in self.data.blocks():
             losses = self.problem.loss.value(squared_distances(rows, centers))
             costs[block] = np.minimum(costs[block], losses.min(axis=1))
 
-    def potentials(self, costs: Floats, candidates: Floats, losses: Floats | None = None) -> Floats:
+    def candidate_costs(
+        self, costs: Floats, candidates: Floats, losses: Floats | None = None
+    ) -> Floats:
         """Weighted total of the costs if each candidate alone were added to the centers."""
         weights = self.data.weights_or_ones()
         totals = np.zeros(len(candidates))

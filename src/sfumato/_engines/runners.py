@@ -7,7 +7,7 @@ from typing import Any
 from sfumato._engines.chunked import Runner
 from sfumato._engines.stream import StreamRunner
 from sfumato.streams._base import Stream
-from sfumato.streams._lazy import Streamed
+from sfumato.streams._lazy import LazyArray
 
 
 def is_chunked(X: Any) -> bool:
@@ -22,7 +22,7 @@ def is_dask(X: Any) -> bool:
 
 def is_lazy(value: Any) -> bool:
     """Whether this is a result that is computed when it is asked for."""
-    return isinstance(value, Streamed) or is_dask(value)
+    return isinstance(value, LazyArray) or is_dask(value)
 
 
 def find_runner(X: Any, sample_weight: Any) -> Runner:

@@ -12,11 +12,11 @@ import numpy as np
 
 from sfumato._data import Piece, csr_or_dense
 from sfumato._engines.chunked import Runner
-from sfumato._engines.passes import Pass, Say
+from sfumato._engines.passes import Map, Pass
 from sfumato._native import effective_threads
 from sfumato._typing import Floats
-from sfumato.streams._base import Chunk, Place, Stream
-from sfumato.streams._lazy import Streamed
+from sfumato.streams._base import Chunk, Location, Stream
+from sfumato.streams._lazy import LazyArray
 
 
 class StreamRunner(Runner):
@@ -34,7 +34,7 @@ class StreamRunner(Runner):
         self.weights = None if weights is None else _checked_weights(weights, stream)
         self.names, self.n_features = stream.names, stream.n_features
         self.n_rows, self.dtype = stream.n_rows, stream.dtype
-        self.places: list[Place] = []
+        self.places: list[Location] = []
         """Where the pieces of the last pass came from."""
 
     def reduce(self, function: Pass) -> Any:
@@ -44,29 +44,29 @@ class StreamRunner(Runner):
             for piece in pieces:
                 value = function(piece)
                 total = value if total is None else total + value
-        if self.stream.watcher is not None:
-            self.stream.watcher.found(total)
+        if self.stream.observer is not None:
+            self.stream.observer.found(total)
         return total
 
     def pieces(self, what: str) -> Generator[Piece, None, None]:
-        """One pass, of which a watcher of the stream is told."""
+        """One pass, of which a observer of the stream is told."""
         begin = 0
         self.places = []
-        watcher = self.stream.watcher
-        if watcher is not None:
-            watcher.begin(what, self.stream.n_rows)
+        observer = self.stream.observer
+        if observer is not None:
+            observer.begin(what, self.stream.n_rows)
         with closing(self.stream.chunks()) as chunks:  # Its thread ends here, whatever happens.
             for number, chunk in enumerate(chunks):
-                self.places.append(chunk.place)
+                self.places.append(chunk.location)
                 end = begin + chunk.rows.shape[0]
                 yield Piece(csr_or_dense(chunk.rows), self._weights_of(chunk, begin, end), number)
                 begin = end
-                if watcher is not None:
-                    watcher.advance(begin)
+                if observer is not None:
+                    observer.advance(begin)
         if self.weights is not None and self.weights.ndim and len(self.weights) != begin:
             raise wrong_length(self.weights, begin)
-        if watcher is not None:
-            watcher.end(begin)
+        if observer is not None:
+            observer.end(begin)
 
     def _weights_of(self, chunk: Chunk, begin: int, end: int) -> Floats | None:
         if self.weights is None:
@@ -85,15 +85,15 @@ class StreamRunner(Runner):
         """Words for a place in a piece of the last pass."""
         return self.stream.describe(self.places[number], row, column)
 
-    def map(self, function: Say) -> Streamed:
+    def map(self, function: Map) -> LazyArray:
         """What the function says of each row, when it is asked for."""
         output = function.output
-        return Streamed(
+        return LazyArray(
             self.stream,
             OnChunk(function, self.stream),
             n_rows=self.stream.n_rows,
             n_columns=output.n_columns,
-            dtype=output.dtype(function.frame.dtype),
+            dtype=output.dtype(function.spec.dtype),
             name=output.name,
         )
 
@@ -102,13 +102,13 @@ class StreamRunner(Runner):
 class OnChunk:
     """An output as a function of a chunk."""
 
-    say: Say
+    say: Map
     stream: Stream
 
     def __call__(self, chunk: Chunk) -> Any:
         """Values for a chunk."""
         piece = Piece(csr_or_dense(chunk.rows), None, 0)
-        return self.say.of_new(piece, partial(self.stream.describe, chunk.place))
+        return self.say.of_unchecked(piece, partial(self.stream.describe, chunk.location))
 
 
 def _checked_weights(given: Any, stream: Stream) -> Floats:

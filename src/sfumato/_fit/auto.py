@@ -66,7 +66,7 @@ def tune(
     if not needed and not (isinstance(initializer, RobustSeeds) and initializer.may_be_clean()):
         return problem, None
     rng = rng if needed else deepcopy(rng)
-    sample = engine.sampled(pilot_rows(n_clusters), rng)
+    sample = engine.subsample(pilot_rows(n_clusters), rng)
     pilot = _pilot(sample.with_problem(Problem(problem.loss, Hard())), n_clusters, initializer, rng)
     if not needed:
         return problem, None

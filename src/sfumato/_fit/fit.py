@@ -22,7 +22,7 @@ from sfumato._fit.checkpoint import Checkpoint, identity_of
 from sfumato._init.base import GivenCenters, Initializer
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Descent, Outcome, Solution, Stopping
-from sfumato._solvers.projection import Turned, stay, turn
+from sfumato._solvers.projection import Projection, identity, project
 from sfumato._solvers.restarts import Plan, run_starts
 from sfumato._typing import Floats
 
@@ -65,11 +65,11 @@ class Fit:
             identity = identity_of(estimator, data)
             self._checkpoint = Checkpoint(checkpoint, identity, self._rng)
             self._rng = self._checkpoint.rng
-        self._turned = self._turn(data)
-        untuned = self._engine_on(self._turned.data, problem)
+        self._projection = self._project(data)
+        untuned = self._engine_on(self._projection.data, problem)
         problem, self.dimension = self._tuned(untuned)
         self._solving = untuned.with_problem(problem)
-        same = self._turned.data is data
+        same = self._projection.data is data
         self.engine = self._solving if same else self._engine_on(data, problem)
 
     def best(
@@ -85,18 +85,18 @@ class Fit:
             From centers to the attributes with which a copy of the estimator can predict.
         """
         estimator, engine = self.estimator, self._solving
-        back = self._turned.back
+        lift = self._projection.lift
         plan = Plan.of(estimator.n_init, self.initializer.random, self.initializer.careful)
         apart = bool(plan.rungs) and isinstance(engine.data, ChunkedData)
         context = estimator._init_callback_context(max_subtasks=plan.starts + apart)
-        fit = FitTask(estimator, context, given, lambda centers: attributes(back(centers)))
+        fit = FitTask(estimator, context, given, lambda centers: attributes(lift(centers)))
         if not apart:
             best = self._run(engine, self.initializer, plan, fit)
         else:
             best = self._run_apart(plan, fit)
         fit.end(best.centers)
         solution = best.solution()
-        return replace(solution, centers=back(solution.centers))
+        return replace(solution, centers=lift(solution.centers))
 
     def _run_apart(self, plan: Plan, fit: FitTask) -> Descent:
         """Race on rows that stand for all, then let the best pass over the data."""
@@ -105,7 +105,7 @@ class Fit:
             final = checkpoint.tuned["final"]
             start = checkpoint.states[final].centers
         else:
-            ground = self._solving.stand_ins(self.estimator.n_clusters, self._rng)
+            ground = self._solving.coreset(self.estimator.n_clusters, self._rng)
             start = self._run(ground, self.initializer, plan, fit).centers
             final = plan.starts
         if checkpoint is not None:
@@ -151,11 +151,11 @@ class Fit:
             self._checkpoint.finish(numbers[best], best)
         return best
 
-    def _turn(self, data: Data | ChunkedData) -> Turned:
+    def _project(self, data: Data | ChunkedData) -> Projection:
         """Wide data is solved in its own span, unless centers are given, which may lie outside."""
         if isinstance(data, Data) and isinstance(self.estimator.init, str):
-            return turn(data, self.estimator.n_clusters)
-        return stay(data)
+            return project(data, self.estimator.n_clusters)
+        return identity(data)
 
     def _engine_on(self, data: Data | ChunkedData, problem: Problem) -> Engine:
         estimator = self.estimator

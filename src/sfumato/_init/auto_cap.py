@@ -1,11 +1,11 @@
 """A cap that outliers do not move.
 
 Any loss without a bound pays for outliers until it has given them centers of their own; a capped
-one needs a cap between the reach of a cluster and its neighbors. It is found on a sample of bounded
-size. First the radius around a row within which a tenth of an average cluster lies: a quarter of
-the rows are deep enough inside a cluster for that to say how wide it is, however many outliers
-there are. Then a few rounds of seeding, a short hard fit, and a new cap from the distances within
-the clusters, until it is still. The share of outliers is never asked for.
+one needs a cap between the radius of a cluster and its neighbors. It is found on a sample of
+bounded size. First the radius around a row within which a tenth of an average cluster lies: a
+quarter of the rows are deep enough inside a cluster for that to say how wide it is, however many
+outliers there are. Then a few rounds of seeding, a short hard fit, and a new cap from the distances
+within the clusters, until it is still. The share of outliers is never asked for.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from sfumato._engines.base import ResidentEngine
-from sfumato._init.short_fits import BETWEEN_ROWS, Repeated, at_cap, best_fit, capped_fit
-from sfumato._outliers import trimmed_reaches
+from sfumato._init.short_fits import BETWEEN_ROWS, AgreeingFits, at_cap, best_fit, capped_fit
+from sfumato._outliers import trimmed_radii
 from sfumato._sampling import draw
 from sfumato._typing import Floats
 
@@ -50,8 +50,8 @@ WELL_BEYOND = 1.1
 
 def automatic_cap(
     sample: ResidentEngine, n_clusters: int, rng: np.random.RandomState
-) -> Settled | None:
-    """Distance beyond which no cluster reaches, and a fit at it; None if rows have no scale.
+) -> CapEstimate | None:
+    """Distance beyond which no cluster radii, and a fit at it; None if rows have no scale.
 
     The first scale is that of narrow clusters. If it leaves out as many rows as a small cluster
     has, larger ones are tried, and the one that describes the rows best is taken.
@@ -60,16 +60,16 @@ def automatic_cap(
     if not 0 < first < np.inf:
         return None
     small_cluster = max(CORE / n_clusters, LEAST_CORE / sample.n_rows)
-    settled: list[Settled] = []
+    settled: list[CapEstimate] = []
     for factor in FACTORS:
         number = 1 if settled else FIRST_FITS
-        settled.append(settle(sample, factor * first, n_clusters, rng, number))
-        if settled[-1].missed <= small_cluster:
+        settled.append(estimate_cap(sample, factor * first, n_clusters, rng, number))
+        if settled[-1].outlier_fraction <= small_cluster:
             break
     # A small cap that would have grown, had it been allowed to, is not one that rows have chosen.
     chosen = [found for found in settled if found.cap != SMALLER * first]
-    least = min(found.misfit for found in chosen)
-    best = next(found for found in chosen if found.misfit <= least + AS_GOOD)
+    least = min(found.neg_log_likelihood for found in chosen)
+    best = next(found for found in chosen if found.neg_log_likelihood <= least + AS_GOOD)
     fits = best.fits.go_on(at_cap(sample, best.cap))
     for other in settled:  # At other caps, but from other seeds too.
         if other is not best and fits.is_same(other.fits.fit, sample):
@@ -79,24 +79,24 @@ def automatic_cap(
     return best._replace(fits=fits)
 
 
-class Settled(NamedTuple):
+class CapEstimate(NamedTuple):
     """A cap that is still, with the best fit, and what was seen at it."""
 
     cap: float
-    fits: Repeated
-    missed: float
-    """Share of the weight beyond the reaches of all clusters."""
-    misfit: float
+    fits: AgreeingFits
+    outlier_fraction: float
+    """Share of the weight beyond the radii of all clusters."""
+    neg_log_likelihood: float
     """How badly the clusters describe the rows."""
 
 
-def settle(
+def estimate_cap(
     sample: ResidentEngine,
     largest: float,
     n_clusters: int,
     rng: np.random.RandomState,
     fits: int = 1,
-) -> Settled:
+) -> CapEstimate:
     """Rounds of short fits and of looking at the distances, from the largest cap on."""
     cap = largest
     found = best_fit(sample, cap, n_clusters, rng, fits)
@@ -106,7 +106,7 @@ def settle(
         if abs(cap - before) <= STILL * before:
             break
         found = found.go_on(at_cap(sample, cap))
-    return Settled(cap, found, clusters.missed(), clusters.misfit())
+    return CapEstimate(cap, found, clusters.outlier_fraction(), clusters.neg_log_likelihood())
 
 
 class Clusters(NamedTuple):
@@ -115,31 +115,31 @@ class Clusters(NamedTuple):
     distances: Floats
     labels: NDArray[np.integer]
     weights: Floats
-    reach: Callable[[float], Floats]
+    radius: Callable[[float], Floats]
     dimension: int
 
     def widest(self, cap: float) -> float:
-        """Largest reach of the clusters; the cap itself if none has one.
+        """Largest radius of the clusters; the cap itself if none has one.
 
-        Those of few rows do not count, nor those that reach well beyond the cap: they are none, but
-        outliers that share a center.
+        Those of few rows do not count, nor those that extend well beyond the cap: they are none,
+        but outliers that share a center.
         """
-        found = self.reach(CAP_DEVIATIONS)
+        found = self.radius(CAP_DEVIATIONS)
         return float(np.max(found[found <= WELL_BEYOND * cap], initial=0.0)) or cap
 
-    def missed(self) -> float:
-        """Share of the weight beyond the reaches."""
-        outside = ~(self.distances <= self.reach(CAP_DEVIATIONS)[self.labels])
+    def outlier_fraction(self) -> float:
+        """Share of the weight beyond the radii."""
+        outside = ~(self.distances <= self.radius(CAP_DEVIATIONS)[self.labels])
         return float(np.average(outside, weights=self.weights))
 
-    def misfit(self) -> float:
+    def neg_log_likelihood(self) -> float:
         """Minus the log-likelihood of the rows, but for constants.
 
         Each is either of a Gaussian as wide as the median of its cluster says, or an outlier, whose
         density falls as a power of its distance and so has no scale; none is nearer than rows of
         the narrowest cluster are.
         """
-        D, medians = self.dimension, self.reach(0.0)
+        D, medians = self.dimension, self.radius(0.0)
         narrowest = np.min(medians[medians > 0], initial=np.inf)
         if np.isinf(narrowest):
             return float(np.inf)
@@ -156,8 +156,8 @@ def look(sample: ResidentEngine, centers: Floats, cap: float) -> Clusters:
     assert assignment.distances is not None
     distances, labels = assignment.distances.astype(np.float64), assignment.labels
     weights = sample.data.weights_or_ones()
-    reach = trimmed_reaches(distances, labels, weights, len(centers), limit=cap, least=CORE)
-    return Clusters(distances, labels, weights, reach, sample.n_features)
+    radius = trimmed_radii(distances, labels, weights, len(centers), limit=cap, least=CORE)
+    return Clusters(distances, labels, weights, radius, sample.n_features)
 
 
 def first_cap(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomState) -> float:
@@ -186,7 +186,7 @@ def first_cap(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomStat
 
 
 def _radii(distances: Floats, weights: Floats, masses: tuple[float, ...]) -> Floats:
-    """Radii around each probe, a row of distances, within which the weights reach the masses.
+    """Radii around each probe, a row of distances, within which the weights radius the masses.
 
     Where that is no distance at all, a quarter of the way to the nearest rows elsewhere.
     """

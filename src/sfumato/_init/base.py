@@ -53,7 +53,7 @@ class KMeansPlusPlus:
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Seeds, in the order in which they were drawn."""
-        rows = engine.stand_ins(n_clusters, rng)
+        rows = engine.coreset(n_clusters, rng)
         first = rows.take(draw(rows.data.weights_or_ones(), rows.order(), 1, rng))
         return greedy_seeds(rows, first, n_clusters, 2 + int(np.log(n_clusters)), rng)
 
@@ -67,16 +67,16 @@ def greedy_seeds(
     seeds = np.empty((n_clusters, engine.n_features))
     seeds[0] = first[0]
     costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
-    engine.lower(costs, seeds[:1])
+    engine.update_costs(costs, seeds[:1])
     # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
     kept = KEPT_LOSSES * trials * costs.nbytes <= engine.data.nbytes
     losses = np.empty((engine.n_rows, trials), dtype=costs.dtype) if kept else None
     for k in range(1, n_clusters):
         candidates = engine.take(draw(weights, order, trials, rng, costs))
-        best = int(np.argmin(engine.potentials(costs, candidates, losses)))
+        best = int(np.argmin(engine.candidate_costs(costs, candidates, losses)))
         seeds[k] = candidates[best]
         if losses is None:
-            engine.lower(costs, seeds[k : k + 1])
+            engine.update_costs(costs, seeds[k : k + 1])
         else:
             np.minimum(costs, losses[:, best], out=costs)
     return seeds
@@ -90,7 +90,7 @@ class RandomRows:
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         """Distinct rows."""
-        rows = engine.stand_ins(n_clusters, rng)
+        rows = engine.coreset(n_clusters, rng)
         chosen: list[Floats] = []
         weights = rows.data.weights_or_ones()
         order = rows.order()
@@ -105,7 +105,7 @@ class RandomRows:
                     chosen.append(row)
             if len(chosen) < n_clusters:  # A row came twice: draw the rest from the others.
                 costs = np.full(rows.n_rows, np.inf, dtype=rows.dtype)
-                rows.lower(costs, np.array(chosen))
+                rows.update_costs(costs, np.array(chosen))
         return np.array(chosen)
 
 

@@ -112,7 +112,7 @@ class Search:
     Attributes
     ----------
     cap : float
-    best : Repeated
+    best : AgreeingFits
         Best fit so far.
     """
 
@@ -120,7 +120,7 @@ class Search:
         # Only looked at: if it was all for nothing, nothing has been drawn from the generator.
         self._rng = np.random.RandomState(deepcopy(rng).randint(LARGEST_SEED))
         self._engine = engine
-        self._sample = engine.sampled(sample_rows(n_clusters), self._rng)
+        self._sample = engine.subsample(sample_rows(n_clusters), self._rng)
         self._n_clusters = n_clusters
         self._compared = 0
         self._waiting: list[Solution] = []

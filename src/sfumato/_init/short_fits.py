@@ -36,18 +36,18 @@ SAME = 0.1
 """Share of the mean loss by which centers of equal fits may differ."""
 
 
-class Repeated(NamedTuple):
+class AgreeingFits(NamedTuple):
     """A fit, and how many fits from other seeds have come to the same centers on the way."""
 
     fit: Solution
     repeats: int = 0
 
-    def beside(self, other: Solution, sample: ResidentEngine) -> Repeated:
+    def beside(self, other: Solution, sample: ResidentEngine) -> AgreeingFits:
         """The better one of both."""
         repeats = self.repeats + 1 if self.is_same(other, sample) else 0
         if other.objective < self.fit.objective:
-            return Repeated(other, repeats)
-        return Repeated(self.fit, max(repeats, self.repeats))
+            return AgreeingFits(other, repeats)
+        return AgreeingFits(self.fit, max(repeats, self.repeats))
 
     def is_same(self, other: Solution, sample: ResidentEngine) -> bool:
         """Whether each center has one of the other fit near, and no two the same one."""
@@ -61,16 +61,16 @@ class Repeated(NamedTuple):
             partners.update(distances.argmin(axis=1).tolist())
         return len(partners) == len(self.fit.centers)
 
-    def go_on(self, engine: ResidentEngine) -> Repeated:
+    def go_on(self, engine: ResidentEngine) -> AgreeingFits:
         """Some more iterations, of another problem."""
         return self._replace(fit=solve(engine, self.fit.centers, SHORT))
 
 
 def best_fit(
     sample: ResidentEngine, cap: float, n_clusters: int, rng: np.random.RandomState, fits: int
-) -> Repeated:
+) -> AgreeingFits:
     """Best of some capped fits."""
-    best = Repeated(capped_fit(sample, cap, n_clusters, rng))
+    best = AgreeingFits(capped_fit(sample, cap, n_clusters, rng))
     for _ in range(1, fits):
         best = best.beside(capped_fit(sample, cap, n_clusters, rng), sample)
     return best
@@ -83,7 +83,7 @@ def capped_fit(
     wide = at_cap(sample, BETWEEN_ROWS * cap)
     candidates = sample.take(draw(sample.data.weights_or_ones(), sample.order(), TRIALS, rng))
     costs = np.full(sample.n_rows, np.inf, dtype=sample.dtype)
-    first = candidates[[int(np.argmin(wide.potentials(costs, candidates)))]]
+    first = candidates[[int(np.argmin(wide.candidate_costs(costs, candidates)))]]
     centers = solve(wide, greedy_seeds(wide, first, n_clusters, TRIALS, rng), SHORT).centers
     if n_clusters > 1 and sample.n_rows * n_clusters <= LARGEST_TABLE:
         centers = solve(wide, swapped(wide, centers, cap, rng), SHORT).centers
@@ -131,7 +131,7 @@ def _losses(
     losses = np.empty((engine.n_rows, len(centers)), dtype=engine.dtype)
     if costs is None:
         costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
-    return losses, engine.potentials(np.ascontiguousarray(costs), centers, losses)
+    return losses, engine.candidate_costs(np.ascontiguousarray(costs), centers, losses)
 
 
 def at_cap(engine: ResidentEngine, cap: float) -> ResidentEngine:

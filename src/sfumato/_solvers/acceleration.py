@@ -13,9 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato._problem import Problem, Statistics
+from sfumato._problem import Statistics
 from sfumato._typing import Floats
-from sfumato.memberships import Hard, Simplex
 
 
 class Acceleration(Protocol):
@@ -83,7 +82,7 @@ class LBFGS:
             self.forget()
             return None
         proposal = centers + direction
-        held = statistics.hold > 0
+        held = statistics.kink_force > 0
         proposal[held] = plain[held]
         return proposal
 
@@ -142,18 +141,6 @@ class LBFGS:
             rest = step - dot(change, direction) / curvature
             direction += np.multiply(shift, rest, out=scratch)
         return direction
-
-
-def suits(problem: Problem) -> bool:
-    """Whether the objective is smooth enough for quasi-Newton steps to pay.
-
-    With hard memberships it is piecewise, and the plain step already goes to the best centers of
-    the present pieces. With ``Simplex(n_active)`` there is no function that a step could lower.
-    """
-    rule = problem.membership
-    if isinstance(rule, Hard) or getattr(rule, "n_active", None) == 1:
-        return False
-    return not (isinstance(rule, Simplex) and rule.gamma is None)
 
 
 def dot(a: Floats, b: Floats) -> float:

@@ -151,7 +151,7 @@ def repair(
     if not len(empty):
         return stepped, ()
     served = np.setdiff1d(np.arange(len(centers)), empty)
-    rows = engine.worst_served(centers[served], len(empty))
+    rows = engine.worst_fitted_rows(centers[served], len(empty))
     repaired = stepped.copy()
     moved = empty[: len(rows)]
     repaired[moved] = rows

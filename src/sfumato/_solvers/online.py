@@ -2,10 +2,10 @@
 
 Of rows that are gone, two numbers per center are kept: how much of them belonged to it, and how far
 away that was. They make a spring. The centers after a batch minimize the objective of the batch
-plus the energy of the springs, whose statistics add to those of a pass like any others.
+plus a proximal term, whose statistics add to those of a pass like any others.
 
-The stiffness of a spring is the count of the rows times the weight that the loss gives at their
-mean distance. The sum of their weights in a pass would be the textbook choice, and is worse for a
+The proximal weight is the count of the rows times the weight that the loss gives at their mean
+distance. The sum of their weights in a pass would be the textbook choice, and is worse for a
 loss with a kink: a row next to a center has nearly infinite weight, and would hold it forever.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._engines.base import Assignment, ResidentEngine
-from sfumato._outliers import grouped_median, reaches_of
+from sfumato._outliers import grouped_median, radii_of
 from sfumato._problem import Statistics
 from sfumato._sampling import fixed_draw
 from sfumato._typing import Floats
@@ -36,7 +36,7 @@ WINDOW, WINDOW_PER_CLUSTER = 2048, 128
 
 
 @dataclass(frozen=True)
-class Tally:
+class CenterCounts:
     """Rows per center; tallies add.
 
     Attributes
@@ -51,11 +51,11 @@ class Tally:
     count: Floats
     spread: Floats
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.count + other.count, self.spread + other.spread)
+    def __add__(self, other: CenterCounts) -> CenterCounts:
+        return CenterCounts(self.count + other.count, self.spread + other.spread)
 
-    def __mul__(self, share: float | NDArray[Any]) -> Tally:
-        return Tally(self.count * share, self.spread * share)
+    def __mul__(self, share: float | NDArray[Any]) -> CenterCounts:
+        return CenterCounts(self.count * share, self.spread * share)
 
     def means(self) -> Floats:
         """Mean distance at each center; that of all, where there is none."""
@@ -73,8 +73,8 @@ class Tally:
         return np.maximum(self.means(), total / self.count.sum())
 
 
-def tally(engine: ResidentEngine, seen: Assignment, typical: Floats) -> Tally:
-    """Tally of the rows of an engine, from where they belong."""
+def count_rows(engine: ResidentEngine, seen: Assignment, typical: Floats) -> CenterCounts:
+    """CenterCounts of the rows of an engine, from where they belong."""
     distances = np.asarray(seen.distances, dtype=np.float64)
     problem = engine.problem
     matters = (problem.loss.weight(distances**2) > 0) | (distances == 0)
@@ -83,7 +83,7 @@ def tally(engine: ResidentEngine, seen: Assignment, typical: Floats) -> Tally:
     rows = np.repeat(np.arange(len(distances)), np.diff(shares.indptr))
     counts = weights[rows] * problem.membership.phi(shares.data.astype(np.float64))
     near = np.minimum(distances[rows], FAR * typical[shares.indices])
-    return Tally(
+    return CenterCounts(
         *(_sums(shares.indices, values, len(typical)) for values in (counts, counts * near))
     )
 
@@ -94,13 +94,13 @@ def _sums(labels: NDArray[np.integer], values: Floats, size: int) -> Floats:
     return sums
 
 
-def stiffness(past: Tally, scale: Floats, loss: Loss) -> Floats:
-    """Stiffness of the springs that rows of the past leave, at a mean distance from the centers."""
+def proximal_weight(past: CenterCounts, scale: Floats, loss: Loss) -> Floats:
+    """Weight of the proximal term: past rows, each weighted as at its mean distance."""
     return past.count * loss.weight(np.asarray(scale, dtype=np.float64) ** 2)
 
 
-def springs(stiff: Floats, home: Floats, centers: Floats) -> Statistics:
-    """Statistics, at the given centers, of springs that pull them home."""
+def proximal_term(stiff: Floats, home: Floats, centers: Floats) -> Statistics:
+    """Statistics, at the given centers, of proximal_term that pull them home."""
     away = home - centers
     energy = float((stiff[:, None] * away**2).sum())
     return Statistics(stiff[:, None] * away, stiff, np.zeros_like(stiff), energy)
@@ -150,33 +150,33 @@ class Window:
             self.labels[kept], self.distances[kept], self.weights[kept], self.batches[kept]
         )
 
-    def reaches(self, n_clusters: int, limit: float) -> Floats:
-        """How far each cluster reaches, from rows nearer than the limit."""
-        return reaches_of(self.distances, self.labels, self.weights, n_clusters, limit)
+    def radii(self, n_clusters: int, limit: float) -> Floats:
+        """How far each cluster radii, from rows nearer than the limit."""
+        return radii_of(self.distances, self.labels, self.weights, n_clusters, limit)
 
 
 @dataclass(frozen=True)
-class Memory:
+class OnlineState:
     """What is kept between batches.
 
     Attributes
     ----------
     centers : ndarray of shape (n_clusters, n_features)
         In double precision, whatever that of the data: steps get small.
-    past : Tally
+    past : CenterCounts
     window : Window
     n_rows : int
         Rows of positive weight so far.
     """
 
     centers: Floats
-    past: Tally
+    past: CenterCounts
     window: Window
     n_rows: int
 
     @classmethod
-    def of(cls, sample: ResidentEngine, centers: Floats, n_rows: int) -> Memory:
-        """Memory of rows, at the centers of a fit to them, from some that were drawn of them."""
+    def of(cls, sample: ResidentEngine, centers: Floats, n_rows: int) -> OnlineState:
+        """State after a fit with these centers, estimated from a sample of its rows."""
         seen = sample.assign(centers, distances=True)
         weights = sample.data.weights_or_ones()
         n_sampled = int((weights > 0).sum())
@@ -185,7 +185,7 @@ class Memory:
         middle = float(grouped_median(distances, all_rows, weights, 1)[0])
         # Half of the rows on centers say nothing of what is far.
         typical = np.full(len(centers), middle or np.inf)
-        found = tally(sample, seen, typical)
+        found = count_rows(sample, seen, typical)
         if n_sampled < n_rows:
             # A cluster too small for the sample has rows all the same.
             least = float(weights.sum()) / n_sampled / 2
@@ -195,14 +195,14 @@ class Memory:
 
 
 class Learned(NamedTuple):
-    """What comes of a batch: the memory after it, and where its rows belong then."""
+    """What comes of a batch: the state after it, and where its rows belong then."""
 
-    memory: Memory
+    state: OnlineState
     assignment: Assignment
 
 
 def learn(
-    engine: ResidentEngine, memory: Memory, forgetting: float, dtype: np.dtype[np.floating]
+    engine: ResidentEngine, state: OnlineState, forgetting: float, dtype: np.dtype[np.floating]
 ) -> Learned:
     """Learn from a batch.
 
@@ -210,36 +210,36 @@ def learn(
     ----------
     engine : ResidentEngine
         On the rows of the batch.
-    memory : Memory
+    state : OnlineState
     forgetting : float
         Share of the past that is forgotten.
     dtype : dtype
         Precision that the centers are rounded to where rows are assigned.
     """
-    past = memory.past * (1 - forgetting)
-    home, lost, seen = _free(engine, memory.centers, past, forgetting > 0)
+    past = state.past * (1 - forgetting)
+    home, lost, seen = _free(engine, state.centers, past, forgetting > 0)
     past = past * ~np.isin(np.arange(len(home)), lost)
     typical = past.typical()
-    both = past + tally(engine, seen, typical)
-    stiff = stiffness(past, both.means(), engine.problem.loss)
+    both = past + count_rows(engine, seen, typical)
+    stiff = proximal_weight(past, both.means(), engine.problem.loss)
     centers = home
     for _ in range(STEPS):
-        statistics = engine.sweep(centers) + springs(stiff, home, centers)
+        statistics = engine.sweep(centers) + proximal_term(stiff, home, centers)
         centers = statistics.centers(centers)
     seen = engine.assign(centers.astype(dtype).astype(np.float64), distances=True)
-    kept = memory.window.only(~np.isin(memory.window.labels, lost))
+    kept = state.window.only(~np.isin(state.window.labels, lost))
     counted = int((engine.data.weights_or_ones() > 0).sum())
-    after = Memory(
+    after = OnlineState(
         centers,
-        past + tally(engine, seen, typical),
+        past + count_rows(engine, seen, typical),
         kept.then(engine, seen, len(centers)),
-        memory.n_rows + counted,
+        state.n_rows + counted,
     )
     return Learned(after, seen)
 
 
 def _free(
-    engine: ResidentEngine, centers: Floats, past: Tally, forgetful: bool
+    engine: ResidentEngine, centers: Floats, past: CenterCounts, forgetful: bool
 ) -> tuple[Floats, NDArray[np.intp], Assignment]:
     """Move centers that have no rows to those that need one most; which moved, and who is where.
 
@@ -253,7 +253,7 @@ def _free(
     lost = np.flatnonzero(idle & (past.count <= least))
     if not len(lost):
         return centers, lost, seen
-    rows = engine.worst_served(np.delete(centers, lost, axis=0), len(lost))
+    rows = engine.worst_fitted_rows(np.delete(centers, lost, axis=0), len(lost))
     moved = centers.copy()
     moved[lost[: len(rows)]] = rows
     return moved, lost[: len(rows)], engine.assign(moved, distances=True)

@@ -1,7 +1,7 @@
 """Wide data, seen from its own span.
 
 Rows with many more features than there are rows lie in a subspace of as many dimensions as rows.
-Turned into it, all distances stay what they are, and every pass is cheaper by the ratio of the
+Projection into it, all distances stay what they are, and every pass is cheaper by the ratio of the
 two. Centers are turned back in the end: they are weighted means of rows, so they never leave it.
 """
 
@@ -31,25 +31,25 @@ _ONE_AT_A_TIME = threading.Lock()
 """Limits of BLAS belong to the process."""
 
 
-class Turned(NamedTuple):
+class Projection(NamedTuple):
     """Data to solve on, and the way back for centers."""
 
     data: Any
-    back: Callable[[Floats], Floats]
+    lift: Callable[[Floats], Floats]
 
 
-def stay(data: Any) -> Turned:
+def identity(data: Any) -> Projection:
     """Data as it is: for given centers, which may lie outside of the span."""
-    return Turned(data, lambda centers: centers)
+    return Projection(data, lambda centers: centers)
 
 
-def turn(data: Data, n_clusters: int) -> Turned:
+def project(data: Data, n_clusters: int) -> Projection:
     """Data in the coordinates of its span where that is worthwhile, or as it is."""
     wide = data.n_features >= max(LEAST_FEATURES, LEAST_RATIO * data.n_rows)
     small = data.n_rows <= ROWS_PER_CLUSTER * n_clusters
     small &= 8 * data.n_rows * data.n_features <= MOST_BYTES
     if data.is_sparse or not (wide and small):
-        return stay(data)
+        return identity(data)
     # Adding zero makes -0.0 and 0.0 the same bytes. Rows that are equal must stay so to the bit.
     rows = data.dense(slice(None)) - data.origin + 0.0
     places: dict[bytes, int] = {}
@@ -62,7 +62,7 @@ def turn(data: Data, n_clusters: int) -> Turned:
     double = np.dtype(np.float64)
     turned = Data(coordinates.T[which], data.weights, double, np.zeros(len(places)))
 
-    def back(centers: Floats) -> Floats:
+    def lift(centers: Floats) -> Floats:
         full = centers @ basis.T + data.origin
         for k, center in enumerate(centers):  # Centers on a row stay there.
             near = np.flatnonzero(turned.rows[:, 0] == center[0])
@@ -71,4 +71,4 @@ def turn(data: Data, n_clusters: int) -> Turned:
                 full[k] = data.dense(on[:1])[0]
         return full
 
-    return Turned(turned, back)
+    return Projection(turned, lift)

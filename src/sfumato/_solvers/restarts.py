@@ -24,8 +24,8 @@ class Rung(NamedTuple):
 
 END = Rung(None, 1)
 
-Told = Callable[[Descent, Descent], bool]
-"""Told of a start that has ended or is dropped, with the best so far; returns True to end all."""
+OnEnd = Callable[[Descent, Descent], bool]
+"""OnEnd of a start that has ended or is dropped, with the best so far; returns True to end all."""
 
 
 class Plan(NamedTuple):
@@ -51,7 +51,7 @@ SHORT_RACE = Plan(6, (Rung(5, 3), Rung(10, 2)))
 def run_starts(
     starts: Iterable[Descent],
     rungs: tuple[Rung, ...],
-    ended: Told,
+    ended: OnEnd,
 ) -> Descent:
     """Best of the starts.
 
@@ -61,7 +61,7 @@ def run_starts(
         Asked for the next one when it can run.
     rungs : tuple of Rung
         Where there are none, all run to the end, one after the other.
-    ended : Told
+    ended : OnEnd
 
     Returns
     -------
@@ -83,14 +83,14 @@ def run_starts(
     return best_of(alive)
 
 
-def _advance(start: Descent, rung: Rung, alive: list[Descent], ended: Told) -> bool:
+def _advance(start: Descent, rung: Rung, alive: list[Descent], ended: OnEnd) -> bool:
     """Run a start up to the rung; whether to end all."""
     was_running = start.is_running()
     start.run(rung.iterations)
     return was_running and not start.is_running() and ended(start, best_of(alive))
 
 
-def _thin_out(alive: list[Descent], rung: Rung, ended: Told) -> bool:
+def _thin_out(alive: list[Descent], rung: Rung, ended: OnEnd) -> bool:
     """Drop the worst, so that few are in memory; whether to end all."""
     while len(alive) > rung.survivors:
         worst = worst_of(alive)

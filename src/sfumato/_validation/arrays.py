@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from sfumato._data import Data, computing_dtype, csr_or_dense, distinct_rows
-from sfumato._survey import Survey, survey
+from sfumato._survey import RangeSummary, summarize_range
 from sfumato._typing import Floats
 from sfumato._validation.limits import check_overflow, check_total, check_underflow
 
@@ -23,7 +23,7 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     rows = _check_rows(estimator, X, reset=True)
     weights = check_weights(sample_weight, rows.shape[0])
     dtype = computing_dtype(rows)
-    found = looked_at(rows, weights)
+    found = checked_range(rows, weights)
     origin = found.middle.astype(dtype).astype(np.float64)
     check_overflow("X", found, origin, dtype)
     check_underflow(found, dtype)
@@ -37,7 +37,7 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     dtype = computing_dtype(rows)
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
-    check_overflow("X", looked_at(rows, weights), origin, dtype)
+    check_overflow("X", checked_range(rows, weights), origin, dtype)
     return Data(rows, weights, dtype, origin)
 
 
@@ -66,9 +66,9 @@ def raise_too_few_distinct(count: int, n_clusters: int) -> NoReturn:
     )
 
 
-def looked_at(rows: Any, weights: Floats | None) -> Survey:
-    """Survey of rows; raises at the first value that is not finite."""
-    found = survey(rows, weights)
+def checked_range(rows: Any, weights: Floats | None) -> RangeSummary:
+    """RangeSummary of rows; raises at the first value that is not finite."""
+    found = summarize_range(rows, weights)
     if found.bad is not None:
         raise found.bad.error()
     return found

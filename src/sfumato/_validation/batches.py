@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sfumato._data import Data, computing_dtype
 from sfumato._engines.runners import is_dask
 from sfumato._engines.stream import StreamRunner
-from sfumato._survey import Survey, survey
+from sfumato._survey import RangeSummary, summarize_range
 from sfumato._typing import Floats
 from sfumato._validation.arrays import check_enough_rows, check_new_data, check_weights
 from sfumato._validation.chunks import check_new_chunks
@@ -26,7 +26,7 @@ class Batch(NamedTuple):
     Attributes
     ----------
     rows, weights
-    survey : Survey or None
+    survey : RangeSummary or None
         A look at a chunk of a stream; other rows are looked at later.
     names : tuple of str or None
         Names of a stream's features; other rows bring their own.
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
 
     rows: Any
     weights: Any
-    survey: Survey | None = None
+    survey: RangeSummary | None = None
     names: tuple[str, ...] | None = None
 
 
@@ -78,7 +78,7 @@ def _chunks(stream: Stream, sample_weight: Any) -> Iterator[Batch]:
         n_rows += piece.rows.shape[0]
         if weights is not None and n_rows > len(weights):
             raise _wrong_length(weights, f"at least {n_rows}")
-        found = survey(piece.rows, None)
+        found = summarize_range(piece.rows, None)
         if found.bad is not None:
             raise found.bad.error(runner.where(piece.number, found.bad.row, found.bad.column))
         if piece.weights is None or piece.weights.any():

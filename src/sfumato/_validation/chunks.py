@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato._engines.chunked import ChunkedData, Runner
 from sfumato._engines.runners import find_runner
-from sfumato._inspection import Look, Looked
+from sfumato._inspection import Inspect, Inspection
 from sfumato._typing import Floats
 from sfumato._validation.arrays import check_row_count, raise_too_few_distinct
 from sfumato._validation.limits import check_overflow, check_total, check_underflow
@@ -22,26 +22,26 @@ def check_fit_chunks(
     """Check training data in pieces; sets ``n_features_in_`` and ``feature_names_in_``."""
     runner = find_runner(X, sample_weight)
     _keep_names(estimator, runner)
-    look = Look(runner.n_features, estimator.n_clusters, checksum)
-    looked = _looked_at(X, runner, look)
-    dtype = _precision(looked.dtypes == {np.dtype(np.float32).str})
-    sparse = True in looked.sparse
-    found = looked.survey
+    look = Inspect(runner.n_features, estimator.n_clusters, checksum)
+    inspection = _inspect(X, runner, look)
+    dtype = _precision(inspection.dtypes == {np.dtype(np.float32).str})
+    sparse = True in inspection.sparse
+    found = inspection.survey
     middle = np.zeros(runner.n_features) if sparse else found.middle
     origin = middle.astype(dtype).astype(np.float64)
     check_overflow("X", found, origin, dtype)
     check_underflow(found, dtype)
-    n_rows = sum(rows for _, rows, _ in looked.sizes)
-    check_total(looked.heaviest, n_rows)
+    n_rows = sum(rows for _, rows, _ in inspection.sizes)
+    check_total(inspection.heaviest, n_rows)
     return ChunkedData(
         runner,
         dtype,
         origin,
-        _cumulated(looked),
+        _cumulated(inspection),
         n_rows,
         sparse,
-        len(looked.distinct),
-        zlib.crc32(np.array(looked.checksums).tobytes()) if checksum else None,
+        len(inspection.distinct),
+        zlib.crc32(np.array(inspection.checksums).tobytes()) if checksum else None,
     )
 
 
@@ -50,14 +50,14 @@ def check_new_chunks(
 ) -> ChunkedData:
     """Check data for a fitted estimator.
 
-    Values are looked at in a pass of its own if that is wanted; otherwise by whoever computes with
+    Values are inspected in a pass of its own if that is wanted; otherwise by whoever computes with
     them, a piece at a time.
     """
     runner = find_runner(X, sample_weight)
     _compare_names(estimator, runner)
     dtype = _precision(runner.dtype == np.float32)
     if look:
-        check_overflow("X", _looked_at(X, runner, Look(runner.n_features)).survey, origin, dtype)
+        check_overflow("X", _inspect(X, runner, Inspect(runner.n_features)).survey, origin, dtype)
     nobody = np.zeros(1, dtype=np.int64)
     return ChunkedData(runner, dtype, origin, nobody, runner.n_rows or 0, False)
 
@@ -69,31 +69,31 @@ def check_enough_chunks(data: ChunkedData, n_clusters: int) -> None:
         raise_too_few_distinct(data.distinct, n_clusters)
 
 
-def _looked_at(X: Any, runner: Runner, look: Look) -> Looked:
+def _inspect(X: Any, runner: Runner, look: Inspect) -> Inspection:
     """What a pass sees; raises about whatever is wrong."""
-    looked: Looked | None = runner.reduce(look)
-    if looked is None:
+    inspection: Inspection | None = runner.reduce(look)
+    if inspection is None:
         source = getattr(X, "source", None) or repr(X)
         raise ValueError(f"{source} holds no rows; give at least one.")
-    _check_pieces(runner, looked)
-    return looked
+    _check_pieces(runner, inspection)
+    return inspection
 
 
 def _precision(single: bool) -> np.dtype[np.floating]:
     return np.dtype(np.float32) if single else np.dtype(np.float64)
 
 
-def _cumulated(looked: Looked) -> NDArray[np.int64]:
+def _cumulated(inspection: Inspection) -> NDArray[np.int64]:
     """Rows of positive weight before each piece; pieces without rows were not seen."""
-    counts = np.zeros(1 + max(number for number, _, _ in looked.sizes), dtype=np.int64)
-    for number, _, positive in looked.sizes:
+    counts = np.zeros(1 + max(number for number, _, _ in inspection.sizes), dtype=np.int64)
+    for number, _, positive in inspection.sizes:
         counts[number] = positive
     return np.concatenate([[0], np.cumsum(counts)])
 
 
-def _check_pieces(runner: Runner, looked: Looked) -> None:
+def _check_pieces(runner: Runner, inspection: Inspection) -> None:
     """Raise about the first piece in which something is wrong."""
-    wrong = looked.wrong
+    wrong = inspection.wrong
     if wrong is not None and wrong.value is not None:
         where = runner.where(wrong.piece, wrong.value.row, wrong.value.column)
         raise wrong.value.error(where)
@@ -108,11 +108,11 @@ def _check_pieces(runner: Runner, looked: Looked) -> None:
             f"The piece of X that begins at {runner.where(wrong.piece, 0)} {wrong.problem}; all "
             "pieces must be tables of real numbers with the same columns."
         )
-    if len(looked.sparse) > 1:
+    if len(inspection.sparse) > 1:
         raise ValueError(
             "Some pieces of X are sparse and others dense; make all of them CSR, or all dense."
         )
-    if not looked.heaviest > 0:
+    if not inspection.heaviest > 0:
         raise ValueError("sample_weight is zero everywhere; at least one row needs a weight > 0.")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato._survey import Survey, or_float64
+from sfumato._survey import RangeSummary, or_float64
 from sfumato._typing import Floats
 
 
 def check_overflow(
-    source: str, survey: Survey, origin: Floats, dtype: np.dtype[np.floating]
+    source: str, survey: RangeSummary, origin: Floats, dtype: np.dtype[np.floating]
 ) -> None:
     """Raise if squared distances would overflow; two points may lie on opposite sides."""
     error = survey.too_far(source, origin, dtype)
@@ -17,7 +17,7 @@ def check_overflow(
         raise error
 
 
-def check_underflow(survey: Survey, dtype: np.dtype[np.floating]) -> None:
+def check_underflow(survey: RangeSummary, dtype: np.dtype[np.floating]) -> None:
     """Raise if squared distances between different rows would underflow."""
     spread = survey.spread()
     limits = np.finfo(dtype)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato._checks import require_integer
-from sfumato._survey import Survey
+from sfumato._survey import RangeSummary
 from sfumato._typing import Floats
 from sfumato._validation.limits import check_overflow
 
@@ -54,7 +54,7 @@ def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats
             f"{source} contains {centers[row, column]} at row {row}, column {column}; centers must "
             "be finite."
         )
-    extent = Survey(data.origin, centers.min(axis=0), centers.max(axis=0), len(centers))
+    extent = RangeSummary(data.origin, centers.min(axis=0), centers.max(axis=0), len(centers))
     check_overflow(source, extent, data.origin, data.dtype)
     return centers
 

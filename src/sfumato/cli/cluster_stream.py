@@ -67,7 +67,7 @@ def cluster_streamed(
     rows, results = table.open(sizes[0], False), table.open(sizes[1], True)
     _check_space(folder, table, rows.n_rows)
     progress = StreamProgress(model.tol)
-    rows.watcher = results.watcher = progress
+    rows.observer = results.observer = progress
     with progress.shown():
         model.set_callbacks(progress)
         began = time.perf_counter()
@@ -147,18 +147,18 @@ class Results:
 
     def _said(self, said: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
         """Identifiers of the rows of each chunk, and what the model says of them."""
-        watcher = self.rows.watcher
-        if watcher is not None:
-            watcher.begin("write", self.rows.n_rows)
+        observer = self.rows.observer
+        if observer is not None:
+            observer.begin("write", self.rows.n_rows)
         with closing(together(said)) as chunks:
             for chunk, values in chunks:
                 end = self.n_rows + chunk.rows.shape[0]
                 yield _ids(chunk.ids, self.n_rows, end), values
                 self.n_rows = end
-                if watcher is not None:
-                    watcher.advance(end)
-        if watcher is not None:
-            watcher.end(self.n_rows)
+                if observer is not None:
+                    observer.advance(end)
+        if observer is not None:
+            observer.end(self.n_rows)
 
 
 def _ids(given: Any, begin: int, end: int) -> Any:

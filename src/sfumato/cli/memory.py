@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato._engines.chunked import STAND_IN_BYTES, STAND_INS, STAND_INS_PER_CLUSTER
+from sfumato._engines.chunked import CORESET_BYTES, CORESET_ROWS, CORESET_ROWS_PER_CLUSTER
 from sfumato.cli.tables import Source
 from sfumato.exceptions import UserError
 from sfumato.streams._base import default_rows
@@ -40,7 +40,7 @@ RESULT_BYTES, MEMBERSHIP_BYTES = 40, 80
 HEAD_BYTES = 1 << 16
 """Bytes of a CSV file from which the length of its lines is estimated."""
 
-CHUNK_COPIES, STAND_IN_COPIES = 7.5, 4.0
+CHUNK_COPIES, CORESET_COPIES = 7.5, 4.0
 """Chunks at a time: one in use, one waiting, one being filled, and what Arrow keeps to decode it;
 4 measured for .npy, more than 6 for Parquet. And draws at a time, while one is added to another."""
 ROW_BYTES = 100
@@ -175,9 +175,9 @@ def chunk_sizes(
     The default size of chunks, halved until the whole process stays within the limit. Results
     depend on it in their last bits; so it is one of few sizes, whatever the limit.
     """
-    many = max(8 * n_clusters, STAND_IN_BYTES // (8 * n_features))
-    stand_ins = min(STAND_INS + STAND_INS_PER_CLUSTER * n_clusters, many)
-    base = BASE + int(STAND_IN_COPIES * stand_ins * n_features * 8)
+    many = max(8 * n_clusters, CORESET_BYTES // (8 * n_features))
+    coreset = min(CORESET_ROWS + CORESET_ROWS_PER_CLUSTER * n_clusters, many)
+    base = BASE + int(CORESET_COPIES * coreset * n_features * 8)
     each = CHUNK_COPIES * row_bytes + ROW_BYTES
     written = each + FRAME_BYTES * n_active
     least = int(base + LEAST_ROWS * written)

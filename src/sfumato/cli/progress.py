@@ -20,7 +20,7 @@ PASSES = {
     "represent": "drawing rows",
     "take": "drawing rows",
     "cost": "moving an empty cluster",
-    "neediest": "moving an empty cluster",
+    "find_worst_rows": "moving an empty cluster",
     "sweep": "measuring the result",
     "write": "writing results",
 }
@@ -166,7 +166,7 @@ class StreamProgress:
         text = "; ".join(part for part in parts if part)
         return Group(self.bar.get_renderable(), Text(text, style="dim"))
 
-    # A watcher of the stream.
+    # A observer of the stream.
 
     def begin(self, what: str, n_rows: int | None) -> None:
         """A pass begins."""

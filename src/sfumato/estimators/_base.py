@@ -31,7 +31,7 @@ from sfumato._engines.base import OUTLIER, Engine
 from sfumato._engines.runners import is_lazy
 from sfumato._fit.fit import Fit
 from sfumato._init.base import CalledCenters, GivenCenters, Initializer
-from sfumato._outliers import cluster_reaches, sample_rows
+from sfumato._outliers import cluster_radii, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Outcome, Solution
 from sfumato._typing import Floats
@@ -109,7 +109,7 @@ class BaseFuzzyClustering(
 
     def _forget(self) -> dict[str, Any]:
         """Remove what a fit left, and return it; another fit may leave fewer attributes."""
-        private = ("_memory", "_n_features_out", "_origin")
+        private = ("_online", "_n_features_out", "_origin")
         fitted = [name for name in self.__dict__ if name.endswith("_") or name in private]
         return {name: self.__dict__.pop(name) for name in fitted}
 
@@ -152,7 +152,7 @@ class BaseFuzzyClustering(
             "cluster_centers_": centers.astype(engine.dtype),
             "loss_": engine.problem.loss,
             "membership_": engine.problem.membership,
-            "cluster_reaches_": cluster_reaches(sample or engine, centers, limit),
+            "cluster_radii_": cluster_radii(sample or engine, centers, limit),
             "n_features_in_": engine.n_features,
             "_origin": engine.origin,
             "_n_features_out": len(centers),
@@ -166,9 +166,9 @@ class BaseFuzzyClustering(
 
     def _remember(self, solution: Solution, engine: Engine, dimension: int | None) -> None:
         """Keep what the fit found."""
-        sample = engine.some_rows(sample_rows(len(solution.centers)))
+        sample = engine.fixed_sample(sample_rows(len(solution.centers)))
         self.__dict__.update(self._attributes(solution.centers, engine, sample))
-        self._memorize(engine, sample)
+        self._keep_online_state(engine, sample)
         assignment = engine.assign(self._centers())
         self.labels_ = assignment.labels
         self.memberships_ = assignment.memberships
@@ -295,7 +295,7 @@ class FuzzyClustering(BaseFuzzyClustering):
     outliers_ : ndarray of shape (n_samples,), bool
         Which these are. Of Gaussian clusters of a hundred rows or more, one row in 740 is among
         them by chance, give or take a factor of 2; of small ones more.
-    cluster_reaches_ : ndarray of shape (n_clusters,)
+    cluster_radii_ : ndarray of shape (n_clusters,)
         How far each cluster reaches, in the units of the data, whatever lies beyond; NaN for one of
         fewer than 5 rows, which keeps nobody from being an outlier.
     cap_ : float

@@ -13,7 +13,7 @@ from sfumato import _validation as validation
 from sfumato._engines.base import OUTLIER, Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedData
 from sfumato._problem import Problem
-from sfumato._solvers.online import Memory, learn
+from sfumato._solvers.online import OnlineState, learn
 from sfumato._validation.batches import Batch
 from sfumato.estimators._prediction import Prediction
 
@@ -29,7 +29,7 @@ class PartialFit(Prediction):
     objective_: float
     outlier_scores_: Any
     outliers_: Any
-    _memory: Memory
+    _online: OnlineState
 
     @with_callbacks  # type: ignore[untyped-decorator] # scikit-learn has no types
     def partial_fit(
@@ -63,18 +63,18 @@ class PartialFit(Prediction):
             ``labels_``, ``memberships_``, ``outlier_scores_``, ``outliers_`` and ``objective_`` are
             those of the last batch, at the centers after it; ``n_samples_seen_`` counts the rows of
             positive weight so far, those of ``fit`` included, ``n_batches_`` the batches.
-            ``cluster_reaches_`` is that of the last batches, of at least 2048 rows and 128 more per
+            ``cluster_radii_`` is that of the last batches, of at least 2048 rows and 128 more per
             cluster. Parameters that were found, such as ``cap_``, stay. ``history_``, ``n_iter_``
             and ``outcome_`` tell of a fit, and go once a batch has moved its centers.
 
         Notes
         -----
         Memory and time depend on the batch alone. Centers minimize the objective of the batch plus
-        springs that pull them to where they were, each as stiff as the past rows of its center make
-        it: their number, times the weight that the loss gives at their mean distance. Three passes
-        over the batch come close enough to that minimum. For blobs in 50 batches, the objective
-        over all rows ends between a millionth and three percent above that of a fit to them, the
-        more the clusters overlap.
+        a proximal term that pulls them to where they were, weighted by the past rows of each
+        center: their number, times the weight that the loss gives at their mean distance. Three
+        passes over the batch come close enough to that minimum. For blobs in 50 batches, the
+        objective over all rows ends between a millionth and three percent above that of a fit to
+        them, the more the clusters overlap.
 
         A center that never had a row, or of which less than a thousandth of the average is
         remembered where there is forgetting, and to which no row of the batch is nearest, moves to
@@ -102,14 +102,14 @@ class PartialFit(Prediction):
         before = self._forget()
         self.__dict__.update(before)
         try:
-            for batch in validation.batches(self, X, sample_weight, "_memory" in before):
-                if "_memory" in self.__dict__:
+            for batch in validation.batches(self, X, sample_weight, "_online" in before):
+                if "_online" in self.__dict__:
                     self._learn(batch, share)
                 else:
                     self._fit(batch.rows, y, batch.weights, first_batch=True)
                     self._name_features(batch)
                 self.n_batches_: int = getattr(self, "n_batches_", 0) + 1
-                self.n_samples_seen_: int = self._memory.n_rows
+                self.n_samples_seen_: int = self._online.n_rows
         except BaseException:
             self._forget()
             self.__dict__.update(before)
@@ -119,15 +119,15 @@ class PartialFit(Prediction):
     def _learn(self, batch: Batch, forgetting: float) -> None:
         """Move the centers by a batch, and keep what it says of its rows."""
         dtype = self.cluster_centers_.dtype
-        origin = self._memory.centers.mean(axis=0)  # It follows the data where that drifts.
+        origin = self._online.centers.mean(axis=0)  # It follows the data where that drifts.
         data = validation.batch_data(self, batch, origin)
         problem = Problem(self.loss_, self.membership_)
         engine = registry.make_engine(self.engine, data, problem, self.n_threads)
         assert isinstance(engine, ResidentEngine)
-        self._memory, found = learn(engine, self._memory, forgetting, dtype)
-        centers = self._memory.centers
+        self._online, found = learn(engine, self._online, forgetting, dtype)
+        centers = self._online.centers
         self.cluster_centers_ = centers.astype(dtype)
-        self.cluster_reaches_ = self._memory.window.reaches(len(centers), self._limit(problem))
+        self.cluster_radii_ = self._online.window.radii(len(centers), self._limit(problem))
         self._origin = origin
         self.labels_, self.memberships_ = found.labels, found.memberships
         self.objective_ = found.objective
@@ -141,13 +141,13 @@ class PartialFit(Prediction):
         if batch.names is not None:
             self.feature_names_in_ = np.array(batch.names, dtype=object)
 
-    def _memorize(self, engine: Engine, sample: ResidentEngine) -> None:
+    def _keep_online_state(self, engine: Engine, sample: ResidentEngine) -> None:
         """Keep what a fit to all rows leaves to later batches."""
         if isinstance(engine.data, ChunkedData):
             n_rows = int(engine.data.positives[-1])
         else:
             n_rows = int((engine.data.weights_or_ones() > 0).sum())
-        self._memory = Memory.of(sample, self._centers(), n_rows)
+        self._online = OnlineState.of(sample, self._centers(), n_rows)
 
     @abstractmethod
     def _forget(self) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from sfumato.memberships import Membership
 
 
 class Prediction:
-    """Methods of a model that has centers, parts and the reaches of its clusters."""
+    """Methods of a model that has centers, parts and the radii of its clusters."""
 
     engine: str
     n_threads: int | None
     cluster_centers_: Floats
-    cluster_reaches_: Floats
+    cluster_radii_: Floats
     loss_: Loss
     membership_: Membership
     _origin: Floats
@@ -39,7 +39,7 @@ class Prediction:
         return registry.make_engine(self.engine, data, problem, self.n_threads)
 
     def _scores(self, engine: Engine) -> Any:
-        return engine.map(Scores(self._centers(), self.cluster_reaches_))
+        return engine.map(Scores(self._centers(), self.cluster_radii_))
 
     def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
         """Nearest center of each row; the lowest index wins a tie.
@@ -55,7 +55,7 @@ class Prediction:
         labels : ndarray of shape (n_samples,)
         """
         engine = self._engine_for(X)
-        units = self.cluster_reaches_ if mark_outliers else None
+        units = self.cluster_radii_ if mark_outliers else None
         return engine.map(Labels(self._centers(), units))
 
     def score_outliers(self, X: Any) -> Any:

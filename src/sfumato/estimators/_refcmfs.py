@@ -121,7 +121,7 @@ class CappedREFCMFS(Preset):
 
     Attributes
     ----------
-    outliers_, outlier_scores_, cluster_reaches_, cap_
+    outliers_, outlier_scores_, cluster_radii_, cap_
         Which rows of the training data belong to no cluster, how far out they are, how far the
         clusters reach, and the cap.
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Shelf(Generic[T]):
+class BoundedQueue(Generic[T]):
     """A queue with room for few items, at which nobody waits once it is closed."""
 
     def __init__(self, room: int) -> None:
@@ -50,7 +50,7 @@ def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Generator[T, None
     closes the iterator, at the latest when the item is made that is being made.
     """
     # An item, an error, or the end, told apart by their first entry.
-    shelf: Shelf[tuple[str, Any]] = Shelf(ahead)
+    shelf: BoundedQueue[tuple[str, Any]] = BoundedQueue(ahead)
     thread = threading.Thread(
         target=_fill, args=(shelf, make), name="sfumato-read-ahead", daemon=True
     )
@@ -69,7 +69,7 @@ def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Generator[T, None
         thread.join()
 
 
-def _fill(shelf: Shelf[tuple[str, Any]], make: Callable[[], Iterator[T]]) -> None:
+def _fill(shelf: BoundedQueue[tuple[str, Any]], make: Callable[[], Iterator[T]]) -> None:
     """Put the items on the shelf, then the end or the error; stop if the shelf is closed."""
     try:
         items = make()

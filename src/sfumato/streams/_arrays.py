@@ -9,9 +9,9 @@ from typing import Any
 import scipy.sparse as sp
 
 from sfumato.exceptions import StreamError, one_line
-from sfumato.streams._base import Chunk, Place, Stream, default_rows
+from sfumato.streams._base import Chunk, Location, Stream, default_rows
 from sfumato.streams._checks import check_rows, native
-from sfumato.streams._files import Stamp, check_stamp
+from sfumato.streams._files import FileSignature, check_signature
 
 
 class ArrayStream(Stream):
@@ -37,7 +37,7 @@ class ArrayStream(Stream):
     ) -> None:
         shape = tuple(values.shape)
         self.source = source or f"the {type(values).__name__} of shape {shape}"
-        place = Place(self.source, 0)
+        place = Location(self.source, 0)
         if len(shape) != 2:
             raise StreamError(
                 f"{self.source} has {len(shape)} dimensions, not two; give rows by features."
@@ -71,7 +71,7 @@ class ArrayStream(Stream):
         n_rows = self.n_rows or 0
         for begin in range(0, n_rows, self._block):
             end = min(begin + self._block, n_rows)
-            block = check_rows(self._slice(begin, end), Place(self.source, begin))
+            block = check_rows(self._slice(begin, end), Location(self.source, begin))
             if block.shape != (end - begin, self.n_features):
                 raise StreamError(
                     f"{self.source}: rows {begin} to {end - 1} came with the shape {block.shape}, "
@@ -79,7 +79,7 @@ class ArrayStream(Stream):
                 )
             for start in range(begin, end, self._rows):
                 rows = block[start - begin : start - begin + self._rows]
-                yield Chunk(rows, None, Place(self.source, start))
+                yield Chunk(rows, None, Location(self.source, start))
 
 
 def _stored_rows(values: Any) -> int:
@@ -105,7 +105,7 @@ class ZarrStream(ArrayStream):
         import zarr
 
         self._path = path
-        self._stamps = _stamps(path)
+        self._signatures = _signatures(path)
         try:
             values = zarr.open_array(path, mode="r")
         except Exception as error:
@@ -116,17 +116,17 @@ class ZarrStream(ArrayStream):
         super().__init__(values, chunk_rows, str(path))
 
     def _check_unchanged(self) -> None:
-        found = _stamps(self._path)
-        for path in sorted(found.keys() | self._stamps.keys()):
-            if path not in self._stamps:
+        found = _signatures(self._path)
+        for path in sorted(found.keys() | self._signatures.keys()):
+            if path not in self._signatures:
                 raise StreamError(
                     f"{self.source} changed while it was being read: {path} is new; start again, "
                     "or work on a copy."
                 )
-            if found.get(path) != self._stamps[path]:
-                check_stamp(path, self._stamps[path])
+            if found.get(path) != self._signatures[path]:
+                check_signature(path, self._signatures[path])
 
 
-def _stamps(folder: Path) -> dict[Path, Stamp]:
+def _signatures(folder: Path) -> dict[Path, FileSignature]:
     """Stamps of all files of a folder and of those within it."""
-    return {path: Stamp.of(path) for path in folder.rglob("*") if path.is_file()}
+    return {path: FileSignature.of(path) for path in folder.rglob("*") if path.is_file()}

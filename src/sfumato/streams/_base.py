@@ -31,7 +31,7 @@ RING = AHEAD + 2
 being filled."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a chunk comes from, for messages.
 
     Attributes
@@ -56,7 +56,7 @@ class Chunk(NamedTuple):
         buffer that is used again: see ``Stream.chunks``.
     weights : ndarray of shape (n_rows,) or None
         Finite, nonnegative float64 weights.
-    place : Place
+    location : Location
         Where they come from.
     ids : sequence or None
         What identifies each row, where that was asked for: an Arrow array, or an ndarray.
@@ -64,11 +64,11 @@ class Chunk(NamedTuple):
 
     rows: Any
     weights: NDArray[np.float64] | None
-    place: Place
+    location: Location
     ids: Any = None
 
 
-class Watcher(Protocol):
+class PassObserver(Protocol):
     """Who is told of passes over a stream."""
 
     def begin(self, what: str, n_rows: int | None) -> object:
@@ -103,7 +103,7 @@ class Stream(ABC):
         Type of the rows of the first chunk. Chunks of an iterable may differ in it.
     is_sparse : bool
         Whether the chunks are CSR arrays.
-    watcher : Watcher or None
+    observer : PassObserver or None
         Who is told of passes by those that make them, such as a progress bar; None at first.
     """
 
@@ -114,7 +114,7 @@ class Stream(ABC):
     source: str
     dtype: np.dtype[Any]
     is_sparse: bool = False
-    watcher: Watcher | None = None
+    observer: PassObserver | None = None
     _sizes: array[int] | None = None
 
     def chunks(self) -> Generator[Chunk, None, None]:
@@ -150,19 +150,19 @@ class Stream(ABC):
             self._sizes = sizes
             self.n_rows = sum(sizes)
 
-    def describe(self, place: Place, row: int, column: int | None = None) -> str:
+    def describe(self, location: Location, row: int, column: int | None = None) -> str:
         """Words for an entry of a chunk: the file, the row within it, and the column.
 
         Parameters
         ----------
-        place : Place
+        location : Location
             The chunk's.
         row : int
             Number of the row within the chunk, counting from 0.
         column : int, optional
             Number of the feature, counting from 0.
         """
-        where = f"{place.source}, row {place.first_row + row} (counting from 0)"
+        where = f"{location.source}, row {location.first_row + row} (counting from 0)"
         return where if column is None else f"{where}, {self._column(column)}"
 
     @abstractmethod
@@ -183,12 +183,12 @@ class Stream(ABC):
         if index >= len(self._sizes):
             raise StreamError(
                 f"{self.source} had {len(self._sizes)} chunks in the first pass, but has more in "
-                f"a later one ({chunk.place.source}); it must give the same rows every time."
+                f"a later one ({chunk.location.source}); it must give the same rows every time."
             )
         size = chunk.rows.shape[0]
         if size != self._sizes[index]:
             raise StreamError(
-                f"{chunk.place.source} had {self._sizes[index]} rows in the first pass, but "
+                f"{chunk.location.source} had {self._sizes[index]} rows in the first pass, but "
                 f"{size} in a later one; {self.source} must give the same rows every time."
             )
 

@@ -33,7 +33,7 @@ def fill_rows(columns: Sequence[NDArray[Any]], out: NDArray[Any]) -> None:
             block[:, column] = values[start : start + step]
 
 
-class Ring:
+class BufferRing:
     """Buffers of equal size that are used in turn, so that a pass does not ask for new memory.
 
     There are as many as can be in use at a time, see ``Stream.chunks``. They are made when they are

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.exceptions import StreamError
-from sfumato.streams._base import Place
+from sfumato.streams._base import Location
 
 NUMBERS = "biuf"
 """Kinds of NumPy types that hold real numbers."""
@@ -23,73 +23,75 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("=")
 
 
-def check_rows(values: Any, place: Place) -> Any:
+def check_rows(values: Any, location: Location) -> Any:
     """Rows as an ndarray or csr_array of numbers in a native type; copied only if they must be."""
     if sp.issparse(values):
         rows: Any = values if isinstance(values, sp.csr_array) else sp.csr_array(values)
     elif isinstance(values, np.ma.MaskedArray):
-        _check_kind(values.data, place)
+        _check_kind(values.data, location)
         rows = np.where(np.ma.getmaskarray(values), np.nan, values.data)
     else:
-        rows = _as_array(values, place)
+        rows = _as_array(values, location)
     if rows.ndim != 2:
         raise StreamError(
-            f"{place.source} has the shape {rows.shape}; give rows in two dimensions, rows by "
+            f"{location.source} has the shape {rows.shape}; give rows in two dimensions, rows by "
             "features: reshape(1, -1) makes a single row of them, reshape(-1, 1) single numbers."
         )
-    _check_kind(rows, place)
+    _check_kind(rows, location)
     return rows.astype(native(rows.dtype), copy=False)
 
 
-def _as_array(values: Any, place: Place) -> NDArray[Any]:
+def _as_array(values: Any, location: Location) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:
         raise StreamError(
-            f"{place.source} is a {type(values).__name__} that makes no array ({error}); give rows "
-            "of equal length."
+            f"{location.source} is a {type(values).__name__} that makes no array ({error}); give "
+            "rows of equal length."
         ) from error
 
 
-def _check_kind(rows: Any, place: Place) -> None:
+def _check_kind(rows: Any, location: Location) -> None:
     if rows.dtype.kind in NUMBERS:
         return
     if rows.dtype.kind == "c":
         raise StreamError(
-            f"{place.source} holds complex numbers ({rows.dtype}); give real ones, for example "
+            f"{location.source} holds complex numbers ({rows.dtype}); give real ones, for example "
             "their real and imaginary parts as two columns."
         )
     raise StreamError(
-        f"{place.source} holds {rows.dtype}, not numbers{_first_word(rows, place)}; leave such "
-        "columns out, or convert them to float."
+        f"{location.source} holds {rows.dtype}, not numbers{_first_word(rows, location)}; leave "
+        "such columns out, or convert them to float."
     )
 
 
-def _first_word(rows: Any, place: Place) -> str:
+def _first_word(rows: Any, location: Location) -> str:
     """Where the first entry is that is no number, and what it is."""
     if sp.issparse(rows) or rows.ndim != 2 or rows.dtype.kind not in "OUS":
         return ""
     for (row, column), value in np.ndenumerate(rows):
         if not isinstance(value, (int, float, np.number, np.bool_)):
             shown = value.item() if isinstance(value, np.generic) else value
-            return f": {shown!r} in row {place.first_row + row} (counting from 0), column {column}"
+            return (
+                f": {shown!r} in row {location.first_row + row} (counting from 0), column {column}"
+            )
     return ""
 
 
-def check_weights(values: Any, n_rows: int, place: Place) -> NDArray[np.float64]:
+def check_weights(values: Any, n_rows: int, location: Location) -> NDArray[np.float64]:
     """Weights as float64, one for each row, none of them negative or not finite."""
     weights = np.asarray(values)
     if weights.dtype.kind not in NUMBERS or weights.shape != (n_rows,):
         raise StreamError(
-            f"{place.source} has weights of type {weights.dtype} and shape {weights.shape}; give "
-            f"one number for each of its {n_rows} rows."
+            f"{location.source} has weights of type {weights.dtype} and shape {weights.shape}; "
+            f"give one number for each of its {n_rows} rows."
         )
     weights = weights.astype(np.float64, copy=False)
     good = (weights >= 0) & (weights < math.inf)
     if not good.all():
         row = int(np.argmin(good))
         raise StreamError(
-            f"{place.source} has the weight {weights[row]} in row {place.first_row + row} "
+            f"{location.source} has the weight {weights[row]} in row {location.first_row + row} "
             "(counting from 0); weights must be finite and not negative."
         )
     return weights

@@ -35,7 +35,7 @@ class ChosenColumns(Stream):
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._inner._read():
             ids = None if self._ids is None else chunk.rows[:, self._ids].copy()
-            yield Chunk(np.take(chunk.rows, self._columns, axis=1), None, chunk.place, ids)
+            yield Chunk(np.take(chunk.rows, self._columns, axis=1), None, chunk.location, ids)
 
     def _check_unchanged(self) -> None:
         self._inner._check_unchanged()

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.exceptions import StreamError, one_line
-from sfumato.streams._base import Chunk, Place, default_rows
-from sfumato.streams._blocks import Ring
+from sfumato.streams._base import Chunk, Location, default_rows
+from sfumato.streams._blocks import BufferRing
 from sfumato.streams._files import FileStream
 from sfumato.streams._lines import Format, Head, find_fault, line_of_row, read_head, text_columns
-from sfumato.streams._tables import Choice, Layout, check_same_columns
+from sfumato.streams._tables import ColumnSelection, TableSchema, check_same_columns
 
 BLOCK_BYTES = 1 << 20
 """Bytes of text that are parsed at a time; an error is searched for, slowly, in one such block."""
@@ -30,7 +30,7 @@ class CsvStream(FileStream):
     ----------
     paths : sequence of Path
         The files; those that end in .gz are decompressed as they are read.
-    choice : Choice
+    choice : ColumnSelection
         Which columns to use.
     form : Format
         How the files are written.
@@ -41,7 +41,7 @@ class CsvStream(FileStream):
     def __init__(
         self,
         paths: Sequence[Path],
-        choice: Choice,
+        choice: ColumnSelection,
         form: Format,
         chunk_rows: int | None = None,
     ) -> None:
@@ -55,27 +55,27 @@ class CsvStream(FileStream):
         for path, features in zip(self.paths, chosen, strict=True):
             check_same_columns(path, features, self.paths[0], chosen[0])
         self.dtype = np.dtype(np.float64)
-        self._layout = Layout(chosen[0], choice.weights, self.dtype, choice.ids)
+        self._layout = TableSchema(chosen[0], choice.weights, self.dtype, choice.ids)
         self.names = chosen[0]
         self.n_features = len(chosen[0])
         self.weighted = choice.weights is not None
         self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
 
-    def describe(self, place: Place, row: int, column: int | None = None) -> str:
+    def describe(self, location: Location, row: int, column: int | None = None) -> str:
         """Words for an entry of a chunk: the file, the line as an editor counts, the column."""
-        index = list(map(str, self.paths)).index(place.source)
+        index = list(map(str, self.paths)).index(location.source)
         found = line_of_row(
-            self.paths[index], self._form, self._heads[index], place.first_row + row
+            self.paths[index], self._form, self._heads[index], location.first_row + row
         )
         if found is None:
-            return super().describe(place, row, column)
-        where = f"{place.source}, line {found}"
+            return super().describe(location, row, column)
+        where = f"{location.source}, line {found}"
         return where if column is None else f"{where}, {self._column(column)}"
 
-    def _read_file(self, index: int, ring: Ring) -> Iterator[Chunk]:
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         # A row takes a byte per column at least: chunks larger than the file need no larger buffer.
         path, head = self.paths[index], self._heads[index]
-        size = self._stamps[index].size * (BEST_COMPRESSION if path.suffix == ".gz" else 1)
+        size = self._signatures[index].size * (BEST_COMPRESSION if path.suffix == ".gz" else 1)
         rows = max(1, min(self._rows, math.ceil(size / len(head.names))))
         return self._layout.gather(self._batches(path, head), rows, ring, str(path))
 
@@ -122,7 +122,7 @@ class CsvStream(FileStream):
         )
 
 
-def _features(path: Path, head: Head, choice: Choice, form: Format) -> tuple[str, ...]:
+def _features(path: Path, head: Head, choice: ColumnSelection, form: Format) -> tuple[str, ...]:
     """Names of the features of a file, after a look at its first lines."""
     if form.header and head.names[0] == "" and choice.columns is None:
         raise StreamError(

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from sfumato.exceptions import StreamError, one_line
 from sfumato.streams._base import Chunk, Stream
-from sfumato.streams._blocks import Ring
+from sfumato.streams._blocks import BufferRing
 
 
-class Stamp(NamedTuple):
+class FileSignature(NamedTuple):
     """What a file looks like from outside; another one means that the file was changed."""
 
     size: int
@@ -20,16 +20,16 @@ class Stamp(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> Stamp:
-        """Stamp of a file as it is now."""
+    def of(cls, path: Path) -> FileSignature:
+        """FileSignature of a file as it is now."""
         found = path.stat()
         return cls(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def check_stamp(path: Path, expected: Stamp) -> None:
+def check_signature(path: Path, expected: FileSignature) -> None:
     """Raise StreamError if a file is not what it was when its stamp was taken."""
     try:
-        now = Stamp.of(path)
+        now = FileSignature.of(path)
     except OSError as error:
         raise StreamError(
             f"{path} changed while it was being read: it is gone or cannot be reached "
@@ -62,29 +62,29 @@ class FileStream(Stream):
         self.source = str(paths[0])
         if len(paths) > 1:
             self.source = f"{paths[0]} and {len(paths) - 1} more"
-        self._stamps = tuple(map(Stamp.of, self.paths))
+        self._signatures = tuple(map(FileSignature.of, self.paths))
 
     def _check_unchanged(self) -> None:
-        for path, stamp in zip(self.paths, self._stamps, strict=True):
-            check_stamp(path, stamp)
+        for path, stamp in zip(self.paths, self._signatures, strict=True):
+            check_signature(path, stamp)
 
     def _read(self) -> Iterator[Chunk]:
-        ring = Ring()
-        for index, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
-            check_stamp(path, stamp)
+        ring = BufferRing()
+        for index, (path, stamp) in enumerate(zip(self.paths, self._signatures, strict=True)):
+            check_signature(path, stamp)
             try:
                 yield from self._read_file(index, ring)
             except Exception as error:
                 # A file that was changed is to blame for whatever reading it led to.
-                check_stamp(path, stamp)
+                check_signature(path, stamp)
                 if isinstance(error, OSError):
                     raise StreamError(
                         f"{path} cannot be read ({one_line(error)}); check the disk, and the "
                         "file with another program."
                     ) from error
                 raise
-            check_stamp(path, stamp)
+            check_signature(path, stamp)
 
     @abstractmethod
-    def _read_file(self, index: int, ring: Ring) -> Iterator[Chunk]:
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         """Chunks of one file, by its number in ``paths``, in buffers of the ring."""

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato.exceptions import StreamError, one_line
-from sfumato.streams._base import Chunk, Place, Stream, default_rows
-from sfumato.streams._blocks import Ring
+from sfumato.streams._base import Chunk, Location, Stream, default_rows
+from sfumato.streams._blocks import BufferRing
 from sfumato.streams._checks import check_rows, check_weights
-from sfumato.streams._tables import Choice, Layout
+from sfumato.streams._tables import ColumnSelection, TableSchema
 
 
 def is_frame(value: Any) -> bool:
@@ -23,7 +23,7 @@ def is_frame(value: Any) -> bool:
     return arrow and hasattr(value, "columns") and len(getattr(value, "shape", ())) == 2
 
 
-def as_table(frame: Any, choice: Choice, place: Place) -> Any:
+def as_table(frame: Any, choice: ColumnSelection, location: Location) -> Any:
     """A frame as an Arrow table or record batch, without its index."""
     import pyarrow as pa
 
@@ -33,12 +33,12 @@ def as_table(frame: Any, choice: Choice, place: Place) -> Any:
         return frame if isinstance(frame, pa.RecordBatch) else pa.table(frame)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise StreamError(
-            f"{place.source} is a {type(frame).__name__} that cannot be read as columns of numbers "
-            f"({one_line(error)}); choose others with columns=."
+            f"{location.source} is a {type(frame).__name__} that cannot be read as columns of "
+            f"numbers ({one_line(error)}); choose others with columns=."
         ) from error
 
 
-def _plain(frame: Any, choice: Choice) -> Any:
+def _plain(frame: Any, choice: ColumnSelection) -> Any:
     """Columns of a pandas frame that are needed, in native types: Arrow knows no others."""
     if choice.columns is not None:
         frame = frame.loc[:, frame.columns.isin([*choice.columns, *choice.others])]
@@ -57,18 +57,18 @@ class FrameStream(Stream):
     ----------
     frame : object
         A table of pandas, polars or pyarrow.
-    choice : Choice
+    choice : ColumnSelection
         Which columns to use.
     chunk_rows : int, optional
         Rows per chunk.
     """
 
-    def __init__(self, frame: Any, choice: Choice, chunk_rows: int | None = None) -> None:
+    def __init__(self, frame: Any, choice: ColumnSelection, chunk_rows: int | None = None) -> None:
         self.source = f"the {type(frame).__name__}"
         self._frame, self._choice = frame, choice
         self.n_rows = int(frame.shape[0])
         schema = self._slice(0, self.n_rows if self.n_rows < 100 else 100).schema
-        self._layout = Layout.of(schema, choice, self.source)
+        self._layout = TableSchema.of(schema, choice, self.source)
         self.names = self._layout.features
         self.n_features = len(self.names)
         self.dtype = self._layout.dtype
@@ -80,19 +80,19 @@ class FrameStream(Stream):
         rows = frame.iloc[start : start + count] if hasattr(frame, "iloc") else frame.slice(
             start, count
         )  # fmt: skip
-        return as_table(rows, self._choice, Place(self.source, start))
+        return as_table(rows, self._choice, Location(self.source, start))
 
     def _read(self) -> Iterator[Chunk]:
         n_rows = self.n_rows or 0
         rows = max(1, min(self._rows, n_rows))
-        return self._layout.gather(self._pieces(rows), rows, Ring(), self.source)
+        return self._layout.gather(self._pieces(rows), rows, BufferRing(), self.source)
 
     def _pieces(self, rows: int) -> Iterator[Any]:
         """The table in parts; each is checked, since pandas has columns that hold anything."""
         for start in range(0, self.n_rows or 0, rows):
             piece = self._slice(start, rows)
             where = f"{self.source}, from row {start} (counting from 0) on,"
-            Layout.of(piece.schema, self._choice, where)
+            TableSchema.of(piece.schema, self._choice, where)
             yield piece
 
 
@@ -116,18 +116,18 @@ class IterableStream(Stream):
         Returns an iterable of chunks: ndarrays, CSR, frames, or tuples of one of them and its
         weights. Called for every pass, in the thread that reads ahead. Chunks are copied, unless
         they come from a list, since the next may be made in the same memory.
-    choice : Choice
+    choice : ColumnSelection
         Which columns of frames to use.
     """
 
     source = "the iterable"
 
-    def __init__(self, make: Callable[[], Iterable[Any]], choice: Choice) -> None:
+    def __init__(self, make: Callable[[], Iterable[Any]], choice: ColumnSelection) -> None:
         self._make = make
         self._choice = choice
         self._at_hand = isinstance(make, Again) and isinstance(make.chunks, list | tuple)
         self._spent: Any = None
-        self._layout: Layout | None = None
+        self._layout: TableSchema | None = None
         first = self._peek()
         self.n_features = int(first.rows.shape[1])
         self.dtype = first.rows.dtype
@@ -173,45 +173,45 @@ class IterableStream(Stream):
             self._spent = given
         try:
             for index, item in enumerate(items):
-                yield self._chunk(item, Place(f"chunk {index} of the iterable", 0))
+                yield self._chunk(item, Location(f"chunk {index} of the iterable", 0))
         finally:
             if items is given and hasattr(items, "close"):
                 items.close()
 
-    def _chunk(self, item: Any, place: Place) -> Chunk:
+    def _chunk(self, item: Any, location: Location) -> Chunk:
         values, weights = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
         if is_frame(values):
-            chunk = self._from_frame(as_table(values, self._choice, place), place)
-        elif self._choice != Choice():
+            chunk = self._from_frame(as_table(values, self._choice, location), location)
+        elif self._choice != ColumnSelection():
             raise StreamError(
-                f"{place.source} is a {type(values).__name__}, whose columns have no names; "
+                f"{location.source} is a {type(values).__name__}, whose columns have no names; "
                 "columns= and weights= are for tables. Give weights as tuples (rows, weights)."
             )
         else:
-            rows = check_rows(values, place)
+            rows = check_rows(values, location)
             # The next chunks are made while this one is in use, perhaps in the same memory.
-            chunk = Chunk(rows if self._at_hand else rows.copy(), None, place)
+            chunk = Chunk(rows if self._at_hand else rows.copy(), None, location)
         if weights is not None:
-            return chunk._replace(weights=check_weights(weights, chunk.rows.shape[0], place))
+            return chunk._replace(weights=check_weights(weights, chunk.rows.shape[0], location))
         return chunk
 
-    def _from_frame(self, table: Any, place: Place) -> Chunk:
-        layout = Layout.of(table.schema, self._choice, place.source)
+    def _from_frame(self, table: Any, location: Location) -> Chunk:
+        layout = TableSchema.of(table.schema, self._choice, location.source)
         if self._layout is None:
             self._layout, self.names = layout, layout.features
         elif layout.features != self.names:
             raise StreamError(
-                f"{place.source} has the columns {', '.join(map(repr, layout.features))}, but the "
-                f"first chunk has {', '.join(map(repr, self.names or ()))}; all must have the same."
+                f"{location.source} has the columns {', '.join(map(repr, layout.features))}, but "
+                f"the first chunk has {', '.join(map(repr, self.names or ()))}; all must agree."
             )
-        for chunk in layout.gather([table], max(1, table.num_rows), Ring(), place.source):
+        for chunk in layout.gather([table], max(1, table.num_rows), BufferRing(), location.source):
             return chunk
         weights = None if layout.weights is None else np.empty(0)
-        return Chunk(np.empty((0, len(layout.features)), layout.dtype), weights, place)
+        return Chunk(np.empty((0, len(layout.features)), layout.dtype), weights, location)
 
     def _check(self, chunk: Chunk) -> None:
         """Raise StreamError if a chunk does not go with the first one."""
-        where, found = chunk.place.source, chunk.rows.shape[1]
+        where, found = chunk.location.source, chunk.rows.shape[1]
         if found != self.n_features:
             raise StreamError(
                 f"{where} has {found} columns, but the first chunk has {self.n_features}; all "

@@ -19,7 +19,7 @@ from sfumato.streams._base import Chunk, Stream
 from sfumato.streams._writing import write_parquet
 
 
-class Streamed:
+class LazyArray:
     """Results that are computed chunk by chunk when they are asked for.
 
     An array that may be larger than memory: iterate over it, look at its ``head``, write it
@@ -48,9 +48,9 @@ class Streamed:
     Examples
     --------
     >>> import numpy as np
-    >>> from sfumato.streams import Streamed, stream
+    >>> from sfumato.streams import LazyArray, stream
     >>> rows = stream(np.arange(6.0).reshape(3, 2), chunk_rows=2)
-    >>> sums = Streamed(rows, lambda chunk: chunk.rows.sum(axis=1), n_rows=3, n_columns=None,
+    >>> sums = LazyArray(rows, lambda chunk: chunk.rows.sum(axis=1), n_rows=3, n_columns=None,
     ...                 dtype=float)
     >>> sums.compute()
     array([1., 5., 9.])
@@ -112,24 +112,24 @@ class Streamed:
 
     def __repr__(self) -> str:
         shape = ", ".join("?" if size is None else str(size) for size in self.shape)
-        return f"<Streamed results of {self._stream.source}: shape ({shape}), {self._dtype}>"
+        return f"<LazyArray results of {self._stream.source}: shape ({shape}), {self._dtype}>"
 
-    def __gt__(self, value: float) -> Streamed:
+    def __gt__(self, value: float) -> LazyArray:
         """Whether each result is larger than a number, again chunk by chunk."""
         return self._compared(operator.gt, value)
 
-    def __eq__(self, value: object) -> Streamed:  # type: ignore[override] # as arrays have it
+    def __eq__(self, value: object) -> LazyArray:  # type: ignore[override] # as arrays have it
         """Whether each result is equal to a number, again chunk by chunk."""
         return self._compared(operator.eq, value)
 
-    def __ne__(self, value: object) -> Streamed:  # type: ignore[override]
+    def __ne__(self, value: object) -> LazyArray:  # type: ignore[override]
         """Whether each result differs from a number, again chunk by chunk."""
         return self._compared(operator.ne, value)
 
     __hash__ = object.__hash__
 
-    def _compared(self, comparison: Callable[[Any, Any], Any], value: Any) -> Streamed:
-        return Streamed(
+    def _compared(self, comparison: Callable[[Any, Any], Any], value: Any) -> LazyArray:
+        return LazyArray(
             self._stream,
             Compared(self._function, comparison, value),
             n_rows=self._n_rows,
@@ -250,7 +250,7 @@ class Streamed:
 
 
 def together(
-    results: Sequence[Streamed],
+    results: Sequence[LazyArray],
 ) -> Generator[tuple[Chunk, list[Any]], None, None]:
     """Several results of the same stream in one pass: each chunk, and what they say of it."""
     stream = results[0]._stream

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.exceptions import StreamError, one_line
-from sfumato.streams._base import Chunk, Place, default_rows
-from sfumato.streams._blocks import Ring, fill_rows
+from sfumato.streams._base import Chunk, Location, default_rows
+from sfumato.streams._blocks import BufferRing, fill_rows
 from sfumato.streams._checks import NUMBERS, native
 from sfumato.streams._files import FileStream
 
@@ -102,7 +102,7 @@ class NpyStream(FileStream):
         self.dtype = native(first.dtype)
         self._rows = chunk_rows or default_rows(first.dtype.itemsize * first.shape[1])
 
-    def _read_file(self, index: int, ring: Ring) -> Iterator[Chunk]:
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         path, header = self.paths[index], self._headers[index]
         fill = _fill_by_columns if header.by_columns else _fill_by_rows
         with FileIO(path) as file:
@@ -114,7 +114,7 @@ class NpyStream(FileStream):
                         f"{path} ended between rows {start} and {start + count}, before its last "
                         f"row, {header.shape[0] - 1}; start again, or work on a copy."
                     )
-                yield Chunk(rows.astype(self.dtype, copy=False), None, Place(str(path), start))
+                yield Chunk(rows.astype(self.dtype, copy=False), None, Location(str(path), start))
 
 
 def _fill_by_rows(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:

@@ -15,7 +15,7 @@ from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_fr
 from sfumato.streams._lines import Format
 from sfumato.streams._npy import NpyStream
 from sfumato.streams._parquet import ParquetStream
-from sfumato.streams._tables import Choice
+from sfumato.streams._tables import ColumnSelection
 
 KINDS = {
     ".npy": "npy",
@@ -83,11 +83,11 @@ def stream(
     >>> [chunk.rows.shape for chunk in rows.chunks()]
     [(2, 2), (2, 2), (1, 2)]
     """
-    choice = Choice(_names(columns), weights, ids)
+    choice = ColumnSelection(_names(columns), weights, ids)
     form = Format(separator, header)
     _check_options(chunk_rows, separator)
     if isinstance(source, Stream):
-        if choice != Choice() or form != Format() or chunk_rows is not None:
+        if choice != ColumnSelection() or form != Format() or chunk_rows is not None:
             raise ValueError("a Stream has its options already; give them where it is made.")
         return source
     found = _make(source, choice, form, chunk_rows)
@@ -113,7 +113,7 @@ def _check_options(chunk_rows: Any, separator: str) -> None:
         raise ValueError(f"separator={separator!r} is not one character; give one such as ';'.")
 
 
-def _make(source: Any, choice: Choice, form: Format, chunk_rows: int | None) -> Stream:
+def _make(source: Any, choice: ColumnSelection, form: Format, chunk_rows: int | None) -> Stream:
     """A stream of whatever the source is."""
     if isinstance(source, (str, os.PathLike)):
         return _of_paths([source], choice, form, chunk_rows)
@@ -135,7 +135,7 @@ def _make(source: Any, choice: Choice, form: Format, chunk_rows: int | None) -> 
     return _of_iterable(source, choice)
 
 
-def _of_iterable(source: Any, choice: Choice) -> Stream:
+def _of_iterable(source: Any, choice: ColumnSelection) -> Stream:
     if callable(source) and not isinstance(source, Iterable):
         return IterableStream(source, choice)
     if not isinstance(source, Iterable):
@@ -152,7 +152,7 @@ def _of_iterable(source: Any, choice: Choice) -> Stream:
 
 
 def _of_paths(
-    sources: Sequence[Any], choice: Choice, form: Format, chunk_rows: int | None
+    sources: Sequence[Any], choice: ColumnSelection, form: Format, chunk_rows: int | None
 ) -> Stream:
     """A stream of files that are all of one kind."""
     paths = [path for source in sources for path in table_files(Path(source))]
@@ -175,8 +175,8 @@ def _of_paths(
     return ZarrStream(paths[0], chunk_rows)
 
 
-def _refuse_names(choice: Choice, what: str) -> None:
-    if choice != Choice():
+def _refuse_names(choice: ColumnSelection, what: str) -> None:
+    if choice != ColumnSelection():
         raise ValueError(
             f"columns= and weights= are for tables, like ids=, and {what} has no names of columns; "
             "give the columns you want as an array, or tuples (rows, weights)."

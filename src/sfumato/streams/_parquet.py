@@ -10,9 +10,9 @@ import numpy as np
 
 from sfumato.exceptions import StreamError, one_line
 from sfumato.streams._base import Chunk, default_rows
-from sfumato.streams._blocks import Ring
+from sfumato.streams._blocks import BufferRing
 from sfumato.streams._files import FileStream
-from sfumato.streams._tables import Choice, Layout, check_same_columns
+from sfumato.streams._tables import ColumnSelection, TableSchema, check_same_columns
 
 BATCHES_PER_CHUNK = 2
 """A chunk is decoded in parts, so that its columns take little memory beside its rows."""
@@ -31,19 +31,19 @@ class ParquetStream(FileStream):
     ----------
     paths : sequence of Path
         The files.
-    choice : Choice
+    choice : ColumnSelection
         Which columns to use.
     chunk_rows : int, optional
         Rows per chunk.
     """
 
     def __init__(
-        self, paths: Sequence[Path], choice: Choice, chunk_rows: int | None = None
+        self, paths: Sequence[Path], choice: ColumnSelection, chunk_rows: int | None = None
     ) -> None:
         super().__init__(paths)
         found = [_outline(path) for path in self.paths]
         layouts = [
-            Layout.of(schema, choice, str(path))
+            TableSchema.of(schema, choice, str(path))
             for path, (schema, _) in zip(self.paths, found, strict=True)
         ]
         first = layouts[0]
@@ -51,7 +51,7 @@ class ParquetStream(FileStream):
             check_same_columns(path, layout.features, self.paths[0], first.features)
         single = all(layout.dtype == np.float32 for layout in layouts)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        self._layout = Layout(first.features, first.weights, self.dtype, first.ids)
+        self._layout = TableSchema(first.features, first.weights, self.dtype, first.ids)
         self._file_rows = [n_rows for _, n_rows in found]
         self.names = first.features
         self.n_features = len(first.features)
@@ -59,7 +59,7 @@ class ParquetStream(FileStream):
         self.weighted = choice.weights is not None
         self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
 
-    def _read_file(self, index: int, ring: Ring) -> Iterator[Chunk]:
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         rows = max(1, min(self._rows, self._file_rows[index]))
         batches = self._batches(self.paths[index], max(FEWEST_ROWS, rows // BATCHES_PER_CHUNK))
         return self._layout.gather(batches, rows, ring, str(self.paths[index]))

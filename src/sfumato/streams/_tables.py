@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.exceptions import StreamError
-from sfumato.streams._base import Chunk, Place
-from sfumato.streams._blocks import Ring, fill_rows
+from sfumato.streams._base import Chunk, Location
+from sfumato.streams._blocks import BufferRing, fill_rows
 from sfumato.streams._checks import check_weights
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnSelection:
     """What the caller asked for: names of the features (None for all), of the weights, of ids."""
 
     columns: tuple[str, ...] | None = None
@@ -66,7 +66,7 @@ def listed(names: Sequence[str], limit: int = 12) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableSchema:
     """How rows are made of a table.
 
     Attributes
@@ -87,8 +87,8 @@ class Layout:
     ids: str | None = None
 
     @classmethod
-    def of(cls, schema: Any, choice: Choice, source: str) -> Layout:
-        """Layout for tables of an Arrow schema; raises if a chosen column holds no numbers."""
+    def of(cls, schema: Any, choice: ColumnSelection, source: str) -> TableSchema:
+        """TableSchema for tables of an Arrow schema; raises if a chosen column holds no numbers."""
         import pyarrow as pa
 
         index = {name for name in (schema.pandas_metadata or {}).get("index_columns", ())
@@ -118,7 +118,7 @@ class Layout:
         return [*self.numeric, *([self.ids] if self.ids is not None else [])]
 
     def gather(
-        self, batches: Iterable[Any], n_rows: int, ring: Ring, source: str
+        self, batches: Iterable[Any], n_rows: int, ring: BufferRing, source: str
     ) -> Iterator[Chunk]:
         """Chunks of ``n_rows`` rows each, but for the last one, whatever the batches' sizes."""
         first = filled = 0
@@ -134,10 +134,10 @@ class Layout:
                 self._fill(piece, rows[filled:stop], weights[filled:stop], ids)
                 start, filled = start + piece.num_rows, stop
                 if filled == n_rows:
-                    yield self._chunk(rows, weights, Place(source, first), ids)
+                    yield self._chunk(rows, weights, Location(source, first), ids)
                     first, filled = first + n_rows, 0
         if filled:
-            yield self._chunk(rows[:filled], weights[:filled], Place(source, first), ids)
+            yield self._chunk(rows[:filled], weights[:filled], Location(source, first), ids)
 
     def _fill(self, batch: Any, rows: NDArray[Any], weights: NDArray[Any], ids: list[Any]) -> None:
         fill_rows([numbers(batch.column(name)) for name in self.features], rows)
@@ -148,14 +148,14 @@ class Layout:
             ids += getattr(column, "chunks", [column])
 
     def _chunk(
-        self, rows: NDArray[Any], weights: NDArray[Any], place: Place, ids: list[Any]
+        self, rows: NDArray[Any], weights: NDArray[Any], location: Location, ids: list[Any]
     ) -> Chunk:
         import pyarrow as pa
 
         found = None if self.ids is None else pa.chunked_array(ids)
         if self.weights is None:
-            return Chunk(rows, None, place, found)
-        return Chunk(rows, check_weights(weights, len(rows), place), place, found)
+            return Chunk(rows, None, location, found)
+        return Chunk(rows, check_weights(weights, len(rows), location), location, found)
 
 
 def holds_numbers(arrow_type: Any) -> bool:

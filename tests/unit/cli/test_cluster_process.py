@@ -122,7 +122,7 @@ class TestProcess:
         assert Path("rows.parquet").stat().st_size > 300 * 10**6
         code = (
             "import sys\n"
-            "from sfumato import cli\n"
+            "from sfumato.cli import main as cli\n"
             "try:\n"
             "    cli.main(sys.argv[1:])\n"
             "finally:\n"
@@ -170,6 +170,6 @@ class TestProgress:
         reads = []
         original = rows._read
         rows._read = lambda: reads.append(1) or original()
-        rows.watcher = watcher = Counting(1e-7)
+        rows.observer = observer = Counting(1e-7)
         CappedREFCMFS(4, random_state=0).fit(rows)
-        assert watcher.passes == watcher.ends == len(reads) > 5
+        assert observer.passes == observer.ends == len(reads) > 5

@@ -290,9 +290,9 @@ class TestErrors:
         )
 
     def test_other_missing_modules_are_bugs(self, monkeypatch):
-        monkeypatch.delitem(sys.modules, "sfumato.cluster", raising=False)
+        monkeypatch.delitem(sys.modules, "sfumato.cli.cluster", raising=False)
         monkeypatch.setitem(sys.modules, "sfumato.files", None)
-        with pytest.raises(ModuleNotFoundError, match=r"sfumato\.folder"):
+        with pytest.raises(ModuleNotFoundError, match=r"sfumato\.files"):
             cli.main(["cluster", "t.npy", "--clusters", "2"])
 
 

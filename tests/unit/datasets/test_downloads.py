@@ -24,7 +24,7 @@ from sfumato.datasets.catalog import CATALOG, DataSet
 from tests.catalogue import data_file
 
 FUNCTIONS = {"usps": "fetch_openml", "orl": "fetch_olivetti_faces"}
-STAND_INS = {"usps": "usps-openml.npz", "orl": "orl-olivetti.npz"}
+CORESET_ROWS = {"usps": "usps-openml.npz", "orl": "orl-olivetti.npz"}
 
 every_source = pytest.mark.parametrize("name", ["usps", "orl"])
 
@@ -170,8 +170,8 @@ def test_a_stand_in_is_never_taken_for_the_common_file(
         assert warned[0].filename == __file__, "the warning shows the line of the caller"
         assert "is a stand-in from" in found.DESCR
     assert calls == [name], "the second time it comes from the cache"
-    assert contents(tmp_path) == [STAND_INS[name]]
-    assert (cache / STAND_INS[name]).is_file()
+    assert contents(tmp_path) == [CORESET_ROWS[name]]
+    assert (cache / CORESET_ROWS[name]).is_file()
 
 
 def test_a_common_file_anywhere_comes_before_a_stand_in(
@@ -180,7 +180,7 @@ def test_a_common_file_anywhere_comes_before_a_stand_in(
     serve("usps", usps)
     with pytest.warns(UserWarning, match="stand-in"):
         load("usps", data_home=tmp_path / "first")
-    assert contents(tmp_path) == [STAND_INS["usps"]]
+    assert contents(tmp_path) == [CORESET_ROWS["usps"]]
     X = np.zeros((9298, 256), dtype=np.float32)
     make_common(monkeypatch, X, digits())
     cache.mkdir(parents=True)
@@ -197,7 +197,7 @@ def test_a_download_is_kept_where_the_user_says(
     serve(name, ANSWERS[name])
     with pytest.warns(UserWarning, match="stand-in"):
         load(name, data_home=tmp_path / "mine")
-    assert contents(tmp_path / "mine") == contents(tmp_path) == [STAND_INS[name]]
+    assert contents(tmp_path / "mine") == contents(tmp_path) == [CORESET_ROWS[name]]
 
 
 # What goes wrong.
@@ -264,8 +264,8 @@ def test_a_source_that_sends_something_else_is_refused(
 @every_source
 def test_a_stand_in_that_was_changed_is_refused(name: str, cache: Path) -> None:
     cache.mkdir(parents=True)
-    np.savez(cache / STAND_INS[name], X=np.zeros((2, 2), np.uint8), y=np.zeros(2, int))
-    with pytest.raises(ValueError, match=re.escape(str(cache / STAND_INS[name]))):
+    np.savez(cache / CORESET_ROWS[name], X=np.zeros((2, 2), np.uint8), y=np.zeros(2, int))
+    with pytest.raises(ValueError, match=re.escape(str(cache / CORESET_ROWS[name]))):
         load(name)
 
 

@@ -173,18 +173,18 @@ def test_the_same_bits_for_any_number_of_threads(estimator: BaseEstimator) -> No
     first, *others = (learned(estimator.set_params(n_threads=n), batches) for n in (1, 2, 3))
     for other in others:
         assert_array_equal(other.cluster_centers_, first.cluster_centers_)
-        assert_array_equal(other.cluster_reaches_, first.cluster_reaches_)
+        assert_array_equal(other.cluster_radii_, first.cluster_radii_)
     estimator.set_params(n_threads=None)
 
 
 def test_reaches_follow_the_batches() -> None:
     model = FuzzyClustering(4, loss="squared", membership="hard", random_state=0)
     model.partial_fit(some(1000))
-    narrow = model.cluster_reaches_
+    narrow = model.cluster_radii_
     for seed in range(40):
         model.partial_fit(MIDDLES.repeat(25, axis=0) + (some(100, seed) - some(100, seed).round()))
-    assert (model.cluster_reaches_ < narrow / 2).all()
-    assert (model.cluster_reaches_ > 0.3).all()
+    assert (model.cluster_radii_ < narrow / 2).all()
+    assert (model.cluster_radii_ > 0.3).all()
 
 
 # Attributes.

@@ -157,12 +157,12 @@ def test_the_pilot_reads_a_sample(engine_name):
     n_rows = pilot_rows(2) + 500
     X = np.random.default_rng(0).normal(size=(n_rows, 3))
     engine = make_engine(engine_name, X, L21(), Hard(), row_weights(n_rows))
-    sample = engine.sampled(pilot_rows(2), np.random.RandomState(0))
+    sample = engine.subsample(pilot_rows(2), np.random.RandomState(0))
     assert sample.n_rows == pilot_rows(2)
     chosen = {row.tobytes() for row in sample.data.dense(slice(None))}
     assert len(chosen) > sample.n_rows / 2
     assert chosen <= {row.tobytes() for row in X}
-    assert engine.sampled(n_rows, np.random.RandomState(0)) is engine
+    assert engine.subsample(n_rows, np.random.RandomState(0)) is engine
 
 
 def test_a_weight_is_sampled_like_copies():
@@ -170,7 +170,7 @@ def test_a_weight_is_sampled_like_copies():
     X = np.random.default_rng(0).normal(size=(n_rows, 3))
     weights = np.random.default_rng(1).integers(0, 4, size=n_rows)
     samples = [
-        make_engine("native", rows, L21(), Hard(), given).sampled(3000, np.random.RandomState(0))
+        make_engine("native", rows, L21(), Hard(), given).subsample(3000, np.random.RandomState(0))
         for rows, given in ((X, weights), (np.repeat(X, weights, axis=0), None))
     ]
     np.testing.assert_array_equal(*(sample.data.dense(slice(None)) for sample in samples))
@@ -180,7 +180,7 @@ def test_a_weight_is_sampled_like_copies():
 def test_samples_leave_out_rows_of_weight_zero():
     X, weights = blobs(), np.tile([0.0, 2.0], 30)
     for stored in (X, csr(X)):
-        sample = make_engine("reference", stored, L21(), Hard(), weights).sampled(
+        sample = make_engine("reference", stored, L21(), Hard(), weights).subsample(
             50, np.random.RandomState(0)
         )
         np.testing.assert_array_equal(sample.data.dense(slice(None)), X[1::2])

@@ -147,7 +147,7 @@ def test_the_order_of_the_rows_does_not_matter(engine_name, initializer):
 @every_engine
 @every_loss
 def test_seeding_is_greedy_by_the_loss(engine_name, loss):
-    """The same draws, with all costs and potentials by brute force, give the same seeds."""
+    """The same draws, with all costs and candidate_costs by brute force, give the same seeds."""
     X, weights = blobs(), row_weights(60)
     order = np.argsort(((X - np.average(X, axis=0, weights=weights)) ** 2).sum(axis=1))
     rng = np.random.RandomState(3)
@@ -168,21 +168,21 @@ def test_seeding_is_greedy_by_the_loss(engine_name, loss):
 @every_loss
 @every_dtype
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_costs_and_potentials_against_brute_force(engine_name, loss, dtype, sparse):
+def test_costs_and_candidate_costs_against_brute_force(engine_name, loss, dtype, sparse):
     X = sparse_blobs().astype(dtype)
     weights = row_weights(60)
     stored = USER_STORAGES["csr32" if sparse else "C"](X)
     engine = make_engine(engine_name, stored, loss, Hard(), weights)
     exact = X.astype(np.float64)
     costs = np.full(60, np.inf, dtype=dtype)
-    engine.lower(costs, exact[:2])
+    engine.update_costs(costs, exact[:2])
     rtol = 1e-12 if dtype == np.float64 else 1e-5
     expected = losses_to(loss, exact, exact[:2]).min(axis=1)
     np.testing.assert_allclose(costs, expected, rtol=rtol, atol=rtol)
     assert costs[0] == costs[1] == 0
     candidates = exact[10:17]
     totals = weights @ np.minimum(expected[:, None], losses_to(loss, exact, candidates))
-    np.testing.assert_allclose(engine.potentials(costs, candidates), totals, rtol=rtol)
+    np.testing.assert_allclose(engine.candidate_costs(costs, candidates), totals, rtol=rtol)
 
 
 @every_engine
@@ -190,7 +190,7 @@ def test_lower_never_raises_a_cost(engine_name):
     X = blobs()
     engine = make_engine(engine_name, X, Squared(), Hard())
     costs = np.full(60, 1e-3)
-    engine.lower(costs, X[:1])
+    engine.update_costs(costs, X[:1])
     np.testing.assert_array_equal(costs, np.where(np.arange(60) == 0, 0, 1e-3))
 
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from sfumato import L21, REFCMFS, Capped, FuzzyClustering, Hard, Power, Simplex, Squared
-from sfumato._problem import Problem, Statistics
-from sfumato._solvers.acceleration import LBFGS, suits
+from sfumato._problem import Statistics
+from sfumato._solvers.acceleration import LBFGS
 from sfumato._solvers.descent import Stopping, solve
 from tests.catalogue import make_engine
 
@@ -98,7 +98,7 @@ def test_a_bad_proposal_costs_a_pass_and_nothing_else(X) -> None:
     ids=str,
 )
 def test_it_is_used_where_there_is_a_smooth_function(rule, expected) -> None:
-    assert suits(Problem(L21(), rule)) is expected
+    assert rule.smooth is expected
 
 
 def test_it_can_be_chosen_and_left(X) -> None:

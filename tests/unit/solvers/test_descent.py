@@ -131,7 +131,7 @@ def test_ends_where_nothing_pulls(engine_name, loss, membership):
     statistics = engine.sweep(solution.centers)
     resultant = 2 * np.sqrt((statistics.pull**2).sum(axis=1))
     curvature = 2 * statistics.weight  # a resultant this large would move the center by 1
-    assert (resultant <= statistics.hold + 1e-4 * curvature).all()
+    assert (resultant <= statistics.kink_force + 1e-4 * curvature).all()
 
 
 @every_distinct_loss

@@ -1,4 +1,4 @@
-"""The mathematics of learning from batches: tallies, springs, windows, centers that are free."""
+"""The mathematics of learning from batches: counts, proximal term, windows, free centers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sfumato import L21, Capped, Hard, Power, Squared
-from sfumato._outliers import cluster_reaches
+from sfumato._outliers import cluster_radii
 from sfumato._solvers.online import (
     WINDOW,
     WINDOW_PER_CLUSTER,
-    Memory,
-    Tally,
+    CenterCounts,
+    OnlineState,
     Window,
+    count_rows,
     learn,
-    springs,
-    stiffness,
-    tally,
+    proximal_term,
+    proximal_weight,
 )
 from sfumato.losses import Loss
 from sfumato.memberships import Membership
@@ -33,12 +33,12 @@ from tests.catalogue import (
 DOUBLE = np.dtype(np.float64)
 
 
-def known(count: list[float], spread: list[float]) -> Tally:
-    return Tally(np.array(count, dtype=float), np.array(spread, dtype=float))
+def known(count: list[float], spread: list[float]) -> CenterCounts:
+    return CenterCounts(np.array(count, dtype=float), np.array(spread, dtype=float))
 
 
-def memory(centers: list[list[float]], past: Tally, n_rows: int = 1) -> Memory:
-    return Memory(np.array(centers), past, Window.empty(), n_rows)
+def state(centers: list[list[float]], past: CenterCounts, n_rows: int = 1) -> OnlineState:
+    return OnlineState(np.array(centers), past, Window.empty(), n_rows)
 
 
 # Tallies.
@@ -48,19 +48,19 @@ def test_a_tally_counts_rows_and_their_distances() -> None:
     X, centers = np.array([[1.0], [2.0], [9.0]]), np.array([[0.0], [10.0]])
     engine = make_engine("native", X, Squared(), Hard(), [1.0, 2.0, 3.0])
     seen = engine.assign(centers, distances=True)
-    found = tally(engine, seen, np.full(2, np.inf))
+    found = count_rows(engine, seen, np.full(2, np.inf))
     assert_array_equal(found.count, [3, 3])
     assert_array_equal(found.spread, [1 + 2 * 2, 3])
     assert_allclose(found.means(), [5 / 3, 1])
     # Half a unit is typical of the first center, so that two units is as far as it gets.
-    assert_array_equal(tally(engine, seen, np.array([0.5, np.inf])).spread, [6 - 1, 3])
-    assert_array_equal(tally(engine, seen, np.array([0.25, np.inf])).spread, [1 + 2, 3])
+    assert_array_equal(count_rows(engine, seen, np.array([0.5, np.inf])).spread, [6 - 1, 3])
+    assert_array_equal(count_rows(engine, seen, np.array([0.25, np.inf])).spread, [1 + 2, 3])
 
 
 def test_rows_beyond_a_cap_are_not_counted_and_rows_on_a_center_are() -> None:
     X, centers = np.array([[0.0], [1.0], [50.0]]), np.array([[0.0], [10.0]])
     engine = make_engine("native", X, Capped(2.0), Power(2, 1.5))
-    found = tally(engine, engine.assign(centers, distances=True), np.full(2, np.inf))
+    found = count_rows(engine, engine.assign(centers, distances=True), np.full(2, np.inf))
     assert 1 < found.count[0] <= 2
     assert found.count[1] < 0.5
 
@@ -77,17 +77,18 @@ def test_a_center_without_distances_takes_the_mean_of_all() -> None:
 
 def test_stiffness_is_the_weight_of_rows_at_the_mean_distance() -> None:
     past = known([4.0, 10.0], [8.0, 5.0])
-    assert_allclose(stiffness(past, past.means(), L21()), [4 / (2 * 2), 10 / (2 * 0.5)])
-    assert_allclose(stiffness(past, past.means(), Squared()), [4, 10])
+    assert_allclose(proximal_weight(past, past.means(), L21()), [4 / (2 * 2), 10 / (2 * 0.5)])
+    assert_allclose(proximal_weight(past, past.means(), Squared()), [4, 10])
 
 
 def test_springs_are_the_gradient_of_their_energy() -> None:
     rng = np.random.default_rng(0)
     home, here, stiff = rng.normal(size=(3, 2)), rng.normal(size=(3, 2)), rng.uniform(size=3)
-    found = springs(stiff, home, here)
+    found = proximal_term(stiff, home, here)
     step = 1e-6 * rng.normal(size=(3, 2))
     change = (
-        springs(stiff, home, here + step).objective - springs(stiff, home, here - step).objective
+        proximal_term(stiff, home, here + step).objective
+        - proximal_term(stiff, home, here - step).objective
     )
     assert_allclose(change / 2, (-2 * found.pull * step).sum(), rtol=1e-6)
     assert_allclose(found.centers(here), home)
@@ -99,12 +100,12 @@ def test_steps_lower_the_objective_of_batch_and_springs(loss: Loss, membership: 
     X = blobs(60)
     start = start_near(X)
     engine = make_engine("native", X, loss, membership, row_weights(60))
-    past = Tally(np.full(5, 10.0), np.full(5, 15.0))
-    before = Memory(start, past, Window.empty(), 50)
-    learned = learn(engine, before, 0.0, DOUBLE).memory
-    seen = tally(engine, engine.assign(start, distances=True), past.typical())
-    stiff = stiffness(past, (past + seen).means(), loss)
-    energy = springs(stiff, start, learned.centers).objective
+    past = CenterCounts(np.full(5, 10.0), np.full(5, 15.0))
+    before = OnlineState(start, past, Window.empty(), 50)
+    learned = learn(engine, before, 0.0, DOUBLE).state
+    seen = count_rows(engine, engine.assign(start, distances=True), past.typical())
+    stiff = proximal_weight(past, (past + seen).means(), loss)
+    energy = proximal_term(stiff, start, learned.centers).objective
     assert engine.sweep(learned.centers).objective + energy < engine.sweep(start).objective
     assert learned.n_rows == 110
     assert (learned.past.count >= past.count).all()
@@ -114,18 +115,18 @@ def test_a_row_next_to_a_center_does_not_hold_it_forever() -> None:
     X = np.array([[1e-12], [1.0], [-1.0], [0.7]])
     first = make_engine("native", X, L21(), Hard())
     assert first.sweep(np.zeros((1, 1))).weight > 1e11
-    learned = Memory.of(first, np.zeros((1, 1)), 4)
+    learned = OnlineState.of(first, np.zeros((1, 1)), 4)
     for _ in range(30):
-        learned = learn(make_engine("native", X + 5, L21(), Hard()), learned, 0.0, DOUBLE).memory
+        learned = learn(make_engine("native", X + 5, L21(), Hard()), learned, 0.0, DOUBLE).state
     assert learned.centers[0, 0] > 4
 
 
 @pytest.mark.parametrize("far", [1e2, 1e6, 1e12])
 def test_a_far_row_moves_a_center_no_more_than_the_loss_says(far: float) -> None:
     rows = np.random.default_rng(0).normal(size=(100, 2))
-    start = Memory.of(make_engine("native", rows, L21(), Hard()), np.zeros((1, 2)), 100)
+    start = OnlineState.of(make_engine("native", rows, L21(), Hard()), np.zeros((1, 2)), 100)
     outlier = make_engine("native", np.array([[far, 0.0]]), L21(), Hard())
-    moved = learn(outlier, start, 0.0, DOUBLE).memory.centers
+    moved = learn(outlier, start, 0.0, DOUBLE).state.centers
     assert 0 < moved[0, 0] < 0.02
 
 
@@ -135,8 +136,8 @@ def test_a_far_row_moves_a_center_no_more_than_the_loss_says(far: float) -> None
 def test_a_center_that_never_had_a_row_goes_where_it_is_needed() -> None:
     X = np.array([[0.0], [0.1], [5.0], [5.1]])
     engine = make_engine("native", X, Squared(), Hard())
-    start = memory([[0.0], [99.0]], known([10, 0], [1, 0]))
-    learned = learn(engine, start, 0.0, DOUBLE).memory
+    start = state([[0.0], [99.0]], known([10, 0], [1, 0]))
+    learned = learn(engine, start, 0.0, DOUBLE).state
     assert_allclose(learned.centers[1], 5.05)
     assert_array_equal(learned.past.count, [12, 2])
 
@@ -147,33 +148,33 @@ def test_a_center_that_never_had_a_row_goes_where_it_is_needed() -> None:
 def test_only_what_is_forgotten_is_free(forgetting: float, count: float, moves: bool) -> None:
     X = np.array([[0.0], [0.1], [5.0], [5.1]])
     engine = make_engine("native", X, Squared(), Hard())
-    start = memory([[0.0], [99.0]], known([10, count], [1, count]))
-    learned = learn(engine, start, forgetting, DOUBLE).memory
+    start = state([[0.0], [99.0]], known([10, count], [1, count]))
+    learned = learn(engine, start, forgetting, DOUBLE).state
     assert (learned.centers[1, 0] < 10) == moves
 
 
 def test_a_small_cluster_that_has_rows_stays() -> None:
     X = np.concatenate([np.zeros((5000, 1)) + np.linspace(0, 1, 5000)[:, None], [[9.0]]])
     engine = make_engine("native", X, Squared(), Hard())
-    start = memory([[0.5], [9.2]], known([1e5, 1.0], [1e5, 1.0]))
-    assert learn(engine, start, 0.1, DOUBLE).memory.centers[1, 0] > 9
+    start = state([[0.5], [9.2]], known([1e5, 1.0], [1e5, 1.0]))
+    assert learn(engine, start, 0.1, DOUBLE).state.centers[1, 0] > 9
 
 
-# Memory of a fit, and windows.
+# OnlineState of a fit, and windows.
 
 
 def test_memory_of_a_sample_stands_for_all_rows() -> None:
     X = blobs(400)
     centers = start_near(X)
     engine = make_engine("native", X, L21(), Hard())
-    exact = Memory.of(engine, centers, 400)
+    exact = OnlineState.of(engine, centers, 400)
     assert exact.past.count.sum() == 400
-    sampled = Memory.of(engine, centers, 4000)
+    sampled = OnlineState.of(engine, centers, 4000)
     assert_allclose(sampled.past.count, 10 * exact.past.count)
     assert_allclose(sampled.past.means(), exact.past.means())
     absent = np.vstack([centers, np.full((1, 3), 1e3)])
-    assert Memory.of(engine, absent, 400).past.count[-1] == 0
-    assert Memory.of(engine, absent, 4000).past.count[-1] == 5
+    assert OnlineState.of(engine, absent, 400).past.count[-1] == 0
+    assert OnlineState.of(engine, absent, 4000).past.count[-1] == 5
 
 
 def test_a_window_holds_the_latest_batches() -> None:
@@ -196,5 +197,5 @@ def test_reaches_of_a_window_are_those_of_a_fit() -> None:
     X = blobs(500)
     engine = make_engine("native", X, L21(), Hard())
     centers = start_near(X)
-    found = Memory.of(engine, centers, 500).window.reaches(5, np.inf)
-    assert_array_equal(found, cluster_reaches(engine, centers))
+    found = OnlineState.of(engine, centers, 500).window.radii(5, np.inf)
+    assert_array_equal(found, cluster_radii(engine, centers))

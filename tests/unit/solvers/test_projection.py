@@ -25,16 +25,16 @@ def wide_data(dtype=np.float64, weights=None):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_distances_stay_and_the_way_back_is_exact(dtype):
     data = wide_data(dtype)
-    turned = span.turn(data, 4)
+    turned = span.project(data, 4)
     rows = data.dense(slice(None))
     assert turned.data.n_features == len(np.unique(rows, axis=0)) < data.n_features
     assert turned.data.dtype == np.float64
     assert_allclose(pdist(turned.data.rows), pdist(rows), rtol=1e-12)
-    assert_allclose(turned.back(turned.data.rows), rows, rtol=1e-12)
+    assert_allclose(turned.lift(turned.data.rows), rows, rtol=1e-12)
 
 
 def test_equal_rows_stay_equal_to_the_bit():
-    rows = span.turn(wide_data(), 4).data.rows
+    rows = span.project(wide_data(), 4).data.rows
     assert_array_equal(rows[5], rows[7])
     assert_array_equal(rows[-1], rows[-2])
     assert not np.array_equal(rows[5], rows[6])
@@ -44,12 +44,12 @@ def test_data_that_is_not_wide_enough_stays_as_it_is(monkeypatch):
     data = wide_data()
     narrow = Data(data.rows[:, :50], None, data.dtype, data.origin[:50])
     sparse = Data(sp.csr_array(data.rows), None, data.dtype, data.origin)
-    assert span.turn(narrow, 4).data is narrow
-    assert span.turn(sparse, 4).data is sparse
-    assert span.turn(data, 4).data is not data
-    assert span.turn(data, 1).data is data, "too many rows for so few clusters"
+    assert span.project(narrow, 4).data is narrow
+    assert span.project(sparse, 4).data is sparse
+    assert span.project(data, 4).data is not data
+    assert span.project(data, 1).data is data, "too many rows for so few clusters"
     monkeypatch.setattr(span, "MOST_BYTES", 1000)
-    assert span.turn(data, 4).data is data
+    assert span.project(data, 4).data is data
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
@@ -79,8 +79,8 @@ def test_given_centers_may_lie_outside_of_the_span():
 
 def test_centers_on_rows_come_back_to_them():
     data = wide_data()
-    turned = span.turn(data, 4)
-    assert_array_equal(turned.back(turned.data.rows[[3, 7]]), data.dense(np.array([3, 7])))
+    turned = span.project(data, 4)
+    assert_array_equal(turned.lift(turned.data.rows[[3, 7]]), data.dense(np.array([3, 7])))
     X = blobs(8, 300, 8)
     model = REFCMFS(8, fuzzifier=1.5, random_state=0).fit(X)
     assert model.objective_ == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.streams import Stream, StreamError, stream
-from sfumato.streams._base import AHEAD, Chunk, Place
+from sfumato.streams._base import AHEAD, Chunk, Location
 
 LONG = 30.0
 """Seconds after which an event that must come counts as missed."""
@@ -31,7 +31,7 @@ class Watched(Stream):
                 begun.set()
                 if index == self._error_at:
                     raise StreamError("a bad row")
-                yield Chunk(np.full((1, 1), float(index)), None, Place("here", index))
+                yield Chunk(np.full((1, 1), float(index)), None, Location("here", index))
             self.begun[-1].set()
         finally:
             self.closed.set()
@@ -116,7 +116,7 @@ def test_an_error_of_the_reader_comes_after_the_chunks_before_it(at: int) -> Non
     source = Watched(10, error_at=at)
     seen: list[int] = []
     with pytest.raises(StreamError, match="a bad row"):
-        seen.extend(chunk.place.first_row for chunk in source.chunks())
+        seen.extend(chunk.location.first_row for chunk in source.chunks())
     assert seen == list(range(at))
     assert readers() == []
     assert source.n_rows is None

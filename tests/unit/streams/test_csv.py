@@ -71,8 +71,8 @@ def test_a_number_that_is_missing_is_described_by_its_line(path: Path) -> None:
     found = stream(write(path, "a,b\n1,1\n\n2,\n3,3\n"), chunk_rows=2)
     chunk = next(found.chunks())
     assert np.isnan(chunk.rows[1, 1])
-    assert found.describe(chunk.place, 1, 1) == f"{path}, line 4, column 'b'"
-    assert found.describe(chunk.place, 1) == f"{path}, line 4"
+    assert found.describe(chunk.location, 1, 1) == f"{path}, line 4, column 'b'"
+    assert found.describe(chunk.location, 1) == f"{path}, line 4"
 
 
 def test_columns_of_text_are_named_with_their_first_entry(path: Path) -> None:

@@ -29,7 +29,7 @@ def test_ten_thousand_tiny_chunks() -> None:
 
 def test_places_are_chunks_and_rows_within_them() -> None:
     found = stream([GOOD, np.empty((0, 3)), GOOD])
-    places = [chunk.place for chunk in found.chunks()]
+    places = [chunk.location for chunk in found.chunks()]
     assert places == [("chunk 0 of the iterable", 0), ("chunk 2 of the iterable", 0)]
     text = found.describe(places[1], 1, 2)
     assert text == "chunk 2 of the iterable, row 1 (counting from 0), column 2"
@@ -196,7 +196,7 @@ def test_blocks_of_zarr_are_read_whole(tmp_path: Path) -> None:
     stored = zarr.create_array(tmp_path / "a.zarr", shape=(20, 2), chunks=(6, 1), dtype=float)
     stored[:] = values
     starts = {
-        size: [chunk.place.first_row for chunk in stream(stored, chunk_rows=size).chunks()]
+        size: [chunk.location.first_row for chunk in stream(stored, chunk_rows=size).chunks()]
         for size in (4, 6, 15, 100)
     }
     assert starts == {4: [0, 4, 6, 10, 12, 16, 18], 6: [0, 6, 12, 18], 15: [0, 12], 100: [0]}

@@ -77,9 +77,9 @@ def test_places_are_counted_within_their_file(tmp_path: Path) -> None:
     rows = np.arange(60.0).reshape(20, 3)
     found = stream(made.save_npys(rows, tmp_path), chunk_rows=3)
     for chunk in found.chunks():
-        there = np.load(chunk.place.source)[chunk.place.first_row]
+        there = np.load(chunk.location.source)[chunk.location.first_row]
         np.testing.assert_array_equal(chunk.rows[0], there)
-    text = found.describe(chunk.place, 0, 1)
+    text = found.describe(chunk.location, 0, 1)
     assert text == f"{tmp_path / '4.npy'}, row 6 (counting from 0), column 1"
 
 

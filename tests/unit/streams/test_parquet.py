@@ -178,7 +178,7 @@ def test_a_null_is_found_where_it_was(tmp_path: Path) -> None:
     found = stream(path, chunk_rows=1000)
     for chunk in found.chunks():
         for row, column in np.argwhere(np.isnan(chunk.rows)):
-            where = found.describe(chunk.place, int(row), int(column))
+            where = found.describe(chunk.location, int(row), int(column))
     assert where == f"{path}, row 2345 (counting from 0), column 'b'"
 
 

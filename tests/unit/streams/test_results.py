@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from pyarrow import parquet
 
-from sfumato.streams import Chunk, Streamed, stream
+from sfumato.streams import Chunk, LazyArray, stream
 
 ROWS = np.random.default_rng(0).normal(size=(23, 3))
 CSR = sp.csr_array(np.where(ROWS > 0.5, ROWS, 0))
@@ -27,10 +27,10 @@ def rows(chunk: Chunk) -> Any:
     return chunk.rows
 
 
-def streamed(function: Any, n_columns: int | None = None, **options: Any) -> Streamed:
+def streamed(function: Any, n_columns: int | None = None, **options: Any) -> LazyArray:
     source = options.pop("source", stream(ROWS, chunk_rows=5))
     dtype = options.pop("dtype", np.int64 if n_columns is None else np.float64)
-    return Streamed(source, function, n_rows=23, n_columns=n_columns, dtype=dtype, **options)
+    return LazyArray(source, function, n_rows=23, n_columns=n_columns, dtype=dtype, **options)
 
 
 def test_results_are_those_of_the_function_chunk_by_chunk() -> None:
@@ -68,7 +68,7 @@ def test_sparse_results_stay_sparse() -> None:
 
 
 def test_the_number_of_rows_is_known_after_a_pass() -> None:
-    found = Streamed(stream([ROWS]), largest, n_rows=None, n_columns=None, dtype=int)
+    found = LazyArray(stream([ROWS]), largest, n_rows=None, n_columns=None, dtype=int)
     assert found.shape == (None,)
     with pytest.raises(TypeError, match="not known before a pass"):
         len(found)
@@ -122,7 +122,7 @@ def test_sparse_results_are_written_entry_by_entry(tmp_path: Path) -> None:
 
 def test_no_rows_are_a_file_without_rows(tmp_path: Path) -> None:
     source = stream(np.empty((0, 3)))
-    found = Streamed(source, largest, n_rows=0, n_columns=None, dtype=np.int64)
+    found = LazyArray(source, largest, n_rows=0, n_columns=None, dtype=np.int64)
     found.to_parquet(tmp_path / "none.parquet")
     assert parquet.read_table(tmp_path / "none.parquet").to_pydict() == {"label": []}
     assert found.compute().shape == (0,)
@@ -146,7 +146,7 @@ def test_an_error_on_the_way_leaves_nothing(error: type[BaseException], tmp_path
     path.write_text("precious")
 
     def failing(chunk: Chunk) -> Any:
-        if chunk.place.first_row == 15:
+        if chunk.location.first_row == 15:
             raise error("no")
         return largest(chunk)
 
@@ -167,10 +167,10 @@ DISK_FULL = """
 import resource, signal, sys
 import numpy as np
 from sfumato.streams._arrays import ArrayStream
-from sfumato.streams._lazy import Streamed
+from sfumato.streams._lazy import LazyArray
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 rows = np.random.default_rng(0).normal(size=(3_000_000, 1))
-found = Streamed(ArrayStream(rows, 100_000), lambda chunk: chunk.rows.ravel(), n_rows=len(rows),
+found = LazyArray(ArrayStream(rows, 100_000), lambda chunk: chunk.rows.ravel(), n_rows=len(rows),
                  n_columns=None, dtype=float)
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

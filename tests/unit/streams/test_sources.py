@@ -50,7 +50,7 @@ def test_chunks_have_the_size_that_was_asked_for(
     kind: str, chunk_rows: int, tmp_path: Path
 ) -> None:
     rows, found = make(kind, "float64", tmp_path, chunk_rows=chunk_rows)
-    chunks = [(chunk.rows.shape[0], chunk.place) for chunk in found.chunks()]
+    chunks = [(chunk.rows.shape[0], chunk.location) for chunk in found.chunks()]
     assert sum(size for size, _ in chunks) == N_ROWS
     assert max(size for size, _ in chunks) <= chunk_rows
     np.testing.assert_array_equal(made.read(found), rows)
@@ -60,7 +60,7 @@ def test_chunks_have_the_size_that_was_asked_for(
             N_ROWS % chunk_rows > 0
         )
         assert [place.first_row for _, place in chunks] == [*range(0, N_ROWS, chunk_rows)]
-    assert chunks == [(chunk.rows.shape[0], chunk.place) for chunk in found.chunks()]
+    assert chunks == [(chunk.rows.shape[0], chunk.location) for chunk in found.chunks()]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "bool"])
@@ -101,7 +101,7 @@ def test_names_are_those_of_the_table(kind: str, tmp_path: Path) -> None:
     assert found.names == (None if bare else ("f0", "f1", "f2"))
     chunk = next(found.chunks())
     column = "column 1" if bare else "column 'f1'"
-    assert found.describe(chunk.place, 2, 1).endswith(f", {column}")
+    assert found.describe(chunk.location, 2, 1).endswith(f", {column}")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "folder", "csv", "csvs", "pandas", "polars", "frames"])
