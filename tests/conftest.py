@@ -1,0 +1,43 @@
+"""The tier for the daily loop: ``pytest --tier check`` runs every test, on a few of its cases.
+
+Laws are tested over the whole catalogue of parts, storages and precisions, which makes thousands of
+cases of few functions. The tier keeps ``CASES`` evenly spaced ones of each function, and leaves out
+what is marked slow: whole processes, clusters of machines, long fits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+CASES = 2
+"""Cases of a parametrized test in the tier ``check``, evenly spaced over all of them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tier",
+        choices=["all", "check"],
+        default="all",
+        help="check: a few cases of every test, and none that is slow; under a minute",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--tier") == "all":
+        return
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    kept = {id(item) for found in cases.values() for item in spaced(found)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
+
+
+def spaced(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Evenly spaced cases, the first and the last among them."""
+    if len(cases) <= CASES:
+        return cases
+    return [cases[round(i * (len(cases) - 1) / (CASES - 1))] for i in range(CASES)]
