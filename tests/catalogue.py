@@ -24,10 +24,10 @@ from sfumato import (
     Power,
     Simplex,
     Squared,
+    losses,
+    memberships,
 )
-from sfumato import (
-    _registry as registry,
-)
+from sfumato import _engines as engines
 from sfumato._data import Data
 from sfumato._engines.base import Engine
 from sfumato._problem import Problem
@@ -44,7 +44,7 @@ CAP = 2.0
 """Between the distances within a cluster of ``blobs`` and those between clusters."""
 FUZZIFIERS = (1.01, 1.1, 1.5, 2.0, 5.0)
 DTYPES = (np.float64, np.float32)
-ENGINES = [name for name in registry.ENGINES if name != "auto"]
+ENGINES = [name for name in engines.ENGINES if name != "auto"]
 
 LOSSES: dict[type[Loss], tuple[Loss, ...]] = {
     Squared: (Squared(),),
@@ -98,8 +98,8 @@ def entries(catalogue: dict[type, tuple[Any, ...]], known: dict[str, type]) -> l
     return [part for cls in known.values() for part in catalogue.get(cls, ())]
 
 
-EVERY_LOSS: list[Loss] = entries(LOSSES, registry.LOSSES)
-EVERY_MEMBERSHIP: list[Membership] = entries(MEMBERSHIPS, registry.MEMBERSHIPS)
+EVERY_LOSS: list[Loss] = entries(LOSSES, losses.LOSSES)
+EVERY_MEMBERSHIP: list[Membership] = entries(MEMBERSHIPS, memberships.MEMBERSHIPS)
 
 
 def minimizes(rule: Membership) -> bool:
@@ -233,7 +233,7 @@ def make_engine(
     n_threads: int = 1,
 ) -> Engine:
     """Engine of that name for the given parts and data."""
-    return registry.ENGINES[name](checked(X, weights), Problem(loss, membership), n_threads)
+    return engines.ENGINES[name](checked(X, weights), Problem(loss, membership), n_threads)
 
 
 def iterate(n_iterations: int) -> Callable[..., Outcome | None]:

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.harness.shared import FUZZIFIER
 from benchmarks.scale.files import N_CLUSTERS
 from sfumato import L21, REFCMFS, Power
-from sfumato import _registry as registry
 from sfumato import _validation as validation
+from sfumato._engines import make_engine
 from sfumato._engines.base import Engine
 from sfumato._problem import Problem
 
@@ -22,7 +22,7 @@ def engine_on(X: Any) -> Engine:
     """Engine of REFCMFS with 50 clusters and 3 active ones, on data of any kind."""
     model = REFCMFS(N_CLUSTERS, n_active=N_ACTIVE, fuzzifier=FUZZIFIER)
     data = validation.fit_input(model, X, None)
-    return registry.make_engine("auto", data, Problem(L21(), Power(N_ACTIVE, FUZZIFIER)), None)
+    return make_engine("auto", data, Problem(L21(), Power(N_ACTIVE, FUZZIFIER)), None)
 
 
 def seconds_of_a_pass(engine: Engine, centers: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sfumato._checks import Auto, is_auto, require_number
+from sfumato._checks import Auto, is_auto, require_number, resolve_part
 from sfumato._typing import Floats
 
 
@@ -167,3 +167,14 @@ class Capped(Loss):
         if not is_auto(self.cap):
             advice = "give a distance in the data's units, or 'auto'"
             require_number("cap", self.cap, above=0, advice=advice)
+
+
+LOSSES: dict[str, type[Loss]] = {"squared": Squared, "l21": L21, "capped": Capped}
+"""Losses by the names that estimators take."""
+
+
+def resolve_loss(part: str | Loss) -> Loss:
+    """Loss of that name, or a copy of the given one, with its parameters checked."""
+    loss: Loss = resolve_part("loss", part, LOSSES, Loss)
+    loss.check()
+    return loss

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sfumato._checks import Auto, is_auto, require_integer, require_number
+from sfumato._checks import Auto, is_auto, require_integer, require_number, resolve_part
 from sfumato._typing import Floats
 
 DEFAULT_ACTIVE = 5
@@ -316,3 +316,13 @@ def project(losses: Floats, gamma: Floats, most: int) -> Floats:
     degenerate = ~np.isfinite(soft).all(axis=1) | (soft.sum(axis=1) == 0)
     soft[degenerate] = positive[degenerate] / count[degenerate, None]
     return soft / soft.sum(axis=1, keepdims=True)
+
+
+MEMBERSHIPS: dict[str, type[Membership]] = {"hard": Hard, "power": Power, "simplex": Simplex}
+"""Membership rules by the names that estimators take."""
+
+
+def resolve_membership(part: str | Membership, n_clusters: int) -> Membership:
+    """Rule of that name, or a copy of the given one, for that many clusters."""
+    rule: Membership = resolve_part("membership", part, MEMBERSHIPS, Membership)
+    return rule.resolve(n_clusters)

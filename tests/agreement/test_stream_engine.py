@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sfumato import L21, REFCMFS, Capped, Hard, Power, Squared
-from sfumato import _registry as registry
+from sfumato._engines import ENGINES, make_engine
 from sfumato._engines.base import DenseMemberships, Distances, Labels, Memberships, Scores
 from sfumato._engines.chunked import ChunkedEngine
 from sfumato._problem import Problem
@@ -48,12 +48,12 @@ def in_pieces(
 ) -> Any:
     """Engine on a stream of the rows."""
     data = fit_input(REFCMFS(N_CLUSTERS), stream(rows, chunk_rows=size), weights)
-    return registry.make_engine("native", data, Problem(loss, membership), threads)
+    return make_engine("native", data, Problem(loss, membership), threads)
 
 
 def at_hand(rows: Any, loss: Loss, membership: Membership, weights: Any = None) -> Any:
     data = fit_input(REFCMFS(N_CLUSTERS), rows, weights)
-    return registry.make_engine("native", data, Problem(loss, membership), 1)
+    return make_engine("native", data, Problem(loss, membership), 1)
 
 
 @cache
@@ -226,7 +226,7 @@ def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     data = fit_input(REFCMFS(3), stream(rows, chunk_rows=500), None)
     totals = []
     for seed in range(80):
-        engine = ChunkedEngine(data, Problem(L21(), Hard()), 1, registry.ENGINES["native"])
+        engine = ChunkedEngine(data, Problem(L21(), Hard()), 1, ENGINES["native"])
         found = engine.coreset(3, np.random.RandomState(seed))
         assert 100 <= found.n_rows <= 105
         taken = found.take(np.arange(found.n_rows))

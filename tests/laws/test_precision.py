@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato import L21, Capped, Hard, Power, Simplex, Squared
-from sfumato import _registry as registry
 from sfumato._data import Data
+from sfumato._engines import ENGINES
 from sfumato._problem import Problem
 from tests.catalogue import (
     DTYPES,
@@ -64,7 +64,7 @@ def direct_terms(X, centers, loss, rule):
 def row_by_row(engine_name, stored, centers, loss, rule):
     """Weight and kink_force of each row alone: all others have weight zero."""
     whole = checked(stored)
-    engine_class = registry.ENGINES[engine_name]
+    engine_class = ENGINES[engine_name]
     for i in range(whole.n_rows):
         alone = np.zeros(whole.n_rows)
         alone[i] = 1

@@ -2,15 +2,16 @@
 
 import pytest
 
-from sfumato import _registry as registry
+from sfumato import _engines as engines
+from sfumato import losses, memberships
 from tests import catalogue
 
 
 @pytest.mark.parametrize(
     ("registered", "entries"),
     [
-        (registry.LOSSES, catalogue.LOSSES),
-        (registry.MEMBERSHIPS, catalogue.MEMBERSHIPS),
+        (losses.LOSSES, catalogue.LOSSES),
+        (memberships.MEMBERSHIPS, catalogue.MEMBERSHIPS),
     ],
     ids=["losses", "memberships"],
 )
@@ -22,8 +23,8 @@ def test_every_registered_part_has_entries(registered, entries):
 
 
 def test_every_engine_is_tested():
-    tested = {registry.ENGINES[name] for name in catalogue.ENGINES}
-    assert tested == set(registry.ENGINES.values())
+    tested = {engines.ENGINES[name] for name in catalogue.ENGINES}
+    assert tested == set(engines.ENGINES.values())
 
 
 @catalogue.every_membership

@@ -18,11 +18,10 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato import _registry as registry
 from sfumato import losses, memberships
 from sfumato._native import core
-from sfumato.losses import Loss
-from sfumato.memberships import Membership
+from sfumato.losses import LOSSES, Loss
+from sfumato.memberships import MEMBERSHIPS, Membership
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -192,7 +191,7 @@ def test_every_part_has_a_twin(module: ModuleType, base: type, header: str) -> N
         for _, cls in inspect.getmembers(module, inspect.isclass)
         if issubclass(cls, base) and cls is not base and cls.__module__ == module.__name__
     ]
-    assert set(parts) == set({**registry.LOSSES, **registry.MEMBERSHIPS}.values()) & set(parts)
+    assert set(parts) == set({**LOSSES, **MEMBERSHIPS}.values()) & set(parts)
     assert len(parts) >= 3
     for cls in parts:
         assert re.search(rf"^(struct|class) {cls.__name__}\b", text, re.MULTILINE), cls

@@ -12,8 +12,8 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from sfumato import _registry as registry
 from sfumato._data import Data
+from sfumato._engines import make_engine
 from sfumato._engines.base import Engine
 from sfumato._engines.chunked import ChunkedData
 from sfumato._fit.auto import tune
@@ -21,6 +21,7 @@ from sfumato._fit.callbacks import FitTask, IterationTasks
 from sfumato._fit.checkpoint import Checkpoint, identity_of
 from sfumato._init.base import GivenCenters, Initializer
 from sfumato._problem import Problem
+from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import Descent, Outcome, Solution, Stopping
 from sfumato._solvers.projection import Projection, identity, project
 from sfumato._solvers.restarts import Plan, run_starts
@@ -133,7 +134,7 @@ class Fit:
                     break  # All others would be the same.
                 task = fit.subtask(f"start {number}", max_subtasks=estimator.max_iter)
                 start = initializer.centers(engine, estimator.n_clusters, self._rng)
-                acceleration = registry.resolve_acceleration(estimator.acceleration, engine.problem)
+                acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
                 descent = Descent(engine, start, stopping, IterationTasks(task), acceleration)
                 if self._checkpoint is not None:
                     descent.keep = self._checkpoint.restore(number, descent)
@@ -159,7 +160,7 @@ class Fit:
 
     def _engine_on(self, data: Data | ChunkedData, problem: Problem) -> Engine:
         estimator = self.estimator
-        return registry.make_engine(estimator.engine, data, problem, estimator.n_threads)
+        return make_engine(estimator.engine, data, problem, estimator.n_threads)
 
     def _tuned(self, engine: Engine) -> tuple[Problem, int | None]:
         """Problem with every parameter a number; a fit that passes over pieces has kept it."""

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato._problem import Statistics
+from sfumato._checks import resolve_name
+from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
 
 
@@ -150,3 +151,18 @@ def dot(a: Floats, b: Floats) -> float:
     """
     a, b, piece = a.ravel(), b.ravel(), 8192
     return float(sum(np.vdot(a[i : i + piece], b[i : i + piece]) for i in range(0, a.size, piece)))
+
+
+ACCELERATIONS: dict[str, type[Acceleration]] = {"lbfgs": LBFGS}
+"""Accelerations by the names that estimators take."""
+
+
+def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
+    """New acceleration of that name; "auto" is L-BFGS for a smooth problem, otherwise none."""
+    if name is None:
+        return PlainSteps()
+    automatic = LBFGS if problem.membership.smooth else PlainSteps
+    accelerate: type[Acceleration] = resolve_name(
+        "acceleration", name, {"auto": automatic, **ACCELERATIONS}
+    )
+    return accelerate()

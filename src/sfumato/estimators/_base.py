@@ -24,20 +24,21 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 
-from sfumato import _registry as registry
 from sfumato import _validation as validation
-from sfumato._checks import is_auto
+from sfumato._checks import is_auto, resolve_name
+from sfumato._engines import ENGINES
 from sfumato._engines.base import OUTLIER, Engine
 from sfumato._engines.runners import is_lazy
 from sfumato._fit.fit import Fit
+from sfumato._init import resolve_initializer
 from sfumato._init.base import CalledCenters, GivenCenters, Initializer
 from sfumato._outliers import cluster_radii, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Outcome, Solution
 from sfumato._typing import Floats
 from sfumato.estimators._online import PartialFit
-from sfumato.losses import Capped, Loss
-from sfumato.memberships import Membership, Power, Simplex
+from sfumato.losses import Capped, Loss, resolve_loss
+from sfumato.memberships import Membership, Power, Simplex, resolve_membership
 
 
 class BaseFuzzyClustering(
@@ -116,10 +117,8 @@ class BaseFuzzyClustering(
     def _fit(self, X: Any, y: Any, sample_weight: Any, first_batch: bool = False) -> None:
         validation.check_counts(self)
         loss, membership = self._parts()
-        problem = Problem(
-            registry.resolve_loss(loss), registry.resolve_membership(membership, self.n_clusters)
-        )
-        registry.resolve_name("engine", self.engine, registry.ENGINES)
+        problem = Problem(resolve_loss(loss), resolve_membership(membership, self.n_clusters))
+        resolve_name("engine", self.engine, ENGINES)
         checkpoint = None if first_batch else self.checkpoint
         data = validation.fit_input(self, X, sample_weight, checksum=checkpoint is not None)
         check = validation.check_first_batch if first_batch else validation.check_enough
@@ -134,7 +133,7 @@ class BaseFuzzyClustering(
     def _initializer(self, X: Any, data: Any, problem: Problem) -> Initializer:
         """Object that proposes initial centers."""
         if isinstance(self.init, str):
-            return registry.resolve_initializer(self.init, problem)
+            return resolve_initializer(self.init, problem)
         if callable(self.init):
             return CalledCenters(
                 self.init,
@@ -160,7 +159,7 @@ class BaseFuzzyClustering(
 
     def _limit(self, problem: Problem) -> float:
         """Distance of rows that say how far clusters reach: a cap of the data's own choice."""
-        given = registry.resolve_loss(self._parts()[0])
+        given = resolve_loss(self._parts()[0])
         chosen = is_auto(getattr(given, "cap", None))
         return float(getattr(problem.loss, "cap", np.inf)) if chosen else np.inf
 

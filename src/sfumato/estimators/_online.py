@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.callback import with_callbacks
 
-from sfumato import _registry as registry
 from sfumato import _validation as validation
+from sfumato._engines import make_engine
 from sfumato._engines.base import OUTLIER, Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedData
 from sfumato._problem import Problem
@@ -122,7 +122,7 @@ class PartialFit(Prediction):
         origin = self._online.centers.mean(axis=0)  # It follows the data where that drifts.
         data = validation.batch_data(self, batch, origin)
         problem = Problem(self.loss_, self.membership_)
-        engine = registry.make_engine(self.engine, data, problem, self.n_threads)
+        engine = make_engine(self.engine, data, problem, self.n_threads)
         assert isinstance(engine, ResidentEngine)
         self._online, found = learn(engine, self._online, forgetting, dtype)
         centers = self._online.centers

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato import _registry as registry
 from sfumato import _validation as validation
+from sfumato._engines import make_engine
 from sfumato._engines.base import DenseMemberships, Distances, Engine, Labels, Memberships, Scores
 from sfumato._problem import Problem
 from sfumato._typing import Floats
@@ -36,7 +36,7 @@ class Prediction:
         check_is_fitted(self)
         data = validation.new_input(self, X, sample_weight, self._origin, look)
         problem = Problem(self.loss_, self.membership_)
-        return registry.make_engine(self.engine, data, problem, self.n_threads)
+        return make_engine(self.engine, data, problem, self.n_threads)
 
     def _scores(self, engine: Engine) -> Any:
         return engine.map(Scores(self._centers(), self.cluster_radii_))
