@@ -96,8 +96,3 @@ def row_blocks(n_rows: int, n_numbers: int) -> Iterator[slice]:
     """Slices of rows such that a block with ``n_numbers`` a row stays small."""
     step = max(1, NUMBERS // n_numbers)
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
-
-
-def dense(rows: Rows) -> Floats:
-    """Rows as an array of doubles."""
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)

@@ -12,14 +12,13 @@ from scipy.spatial.distance import pdist
 from scipy.special import entr
 
 from sfumato._checks import require_number
-from sfumato.metrics._distances import squared_distances
+from sfumato._distances import dense, squared_distances
 from sfumato.metrics._inputs import (
     Floats,
     Rows,
     check_centers,
     check_memberships,
     check_rows,
-    dense,
     row_blocks,
 )
 

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.metrics._distances import squared_distances
-from sfumato.metrics._inputs import Floats, Rows, check_memberships, check_rows, dense, row_blocks
+from sfumato._distances import dense, squared_distances
+from sfumato.metrics._inputs import Floats, Rows, check_memberships, check_rows, row_blocks
 
 SIDE = 1000
 """Rows on either side of a tile of distances. A power of two would make turning it slow."""
