@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from benchmarks.robustness.cases import Sample
 from benchmarks.robustness.peers import Found
-from sfumato.metrics import accuracy
+from sfumato.metrics import clustering_accuracy
 
 Measures = dict[str, float]
 """By name; what a method does not tell or a case has no truth for is left out.
@@ -50,7 +50,7 @@ def clusters(sample: Sample, found: Found) -> Measures:
     inliers = sample.inliers
     target, labels = sample.target[inliers], found.labels[inliers]
     ari = adjusted_rand_score(target, labels)
-    measures = {"ari": ari, "acc": accuracy(target, labels)}
+    measures = {"ari": ari, "acc": clustering_accuracy(target, labels)}
     if sample.centers is not None:
         ideal = pairwise_distances_argmin(sample.X[inliers], sample.centers)
         measures["ari_ratio"] = ari / adjusted_rand_score(target, ideal)

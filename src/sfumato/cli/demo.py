@@ -20,7 +20,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sfumato import plotting as pictures
 from sfumato.estimators import REFCMFS, FuzzyCMeans
 from sfumato.files import Folder
-from sfumato.metrics import accuracy, nmi
+from sfumato.metrics import clustering_accuracy, nmi
 
 CLUSTERS = 10
 STARTS = 3
@@ -72,7 +72,8 @@ def measure(name: str, model: Any, X: NDArray[np.generic], y: NDArray[np.generic
     seconds = time.perf_counter() - began
     objective = model.inertia_ if isinstance(model, KMeans) else model.objective_
     found = model.labels_
-    return Run(name, model, float(objective), seconds, accuracy(y, found), nmi(y, found))
+    agreement = clustering_accuracy(y, found), nmi(y, found, average="max")
+    return Run(name, model, float(objective), seconds, *agreement)
 
 
 def demo(output: Path, force: bool) -> None:

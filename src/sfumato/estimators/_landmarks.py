@@ -104,13 +104,15 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     >>> from sklearn.datasets import make_moons
     >>> from sklearn.pipeline import make_pipeline
     >>> from sfumato import REFCMFS, LandmarkSpectralEmbedding
-    >>> from sfumato.metrics import accuracy
+    >>> from sfumato.metrics import clustering_accuracy
     >>> X, y = make_moons(400, noise=0.05, random_state=0)
     >>> model = make_pipeline(
     ...     LandmarkSpectralEmbedding(2, random_state=0), REFCMFS(2, random_state=0)
     ... )
-    >>> accuracy(y, model.fit_predict(X)), accuracy(y, REFCMFS(2, random_state=0).fit_predict(X))
-    (1.0, 0.7725)
+    >>> clustering_accuracy(y, model.fit_predict(X))
+    1.0
+    >>> clustering_accuracy(y, REFCMFS(2, random_state=0).fit_predict(X))
+    0.7725
     """
 
     def __init__(
@@ -308,9 +310,9 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import make_circles
     >>> from sfumato import LandmarkSpectralClustering
-    >>> from sfumato.metrics import accuracy
+    >>> from sfumato.metrics import clustering_accuracy
     >>> X, y = make_circles(400, factor=0.5, noise=0.03, random_state=0)
-    >>> accuracy(y, LandmarkSpectralClustering(2, random_state=0).fit_predict(X))
+    >>> clustering_accuracy(y, LandmarkSpectralClustering(2, random_state=0).fit_predict(X))
     1.0
     """
 

@@ -1,6 +1,6 @@
-"""How good a clustering is: against known classes, or by its memberships and the data alone."""
+"""Quality of a clustering: against known classes, or from its memberships and the data alone."""
 
-from sfumato.metrics.external import accuracy, ari, nmi
+from sfumato.metrics.external import ari, clustering_accuracy, nmi
 from sfumato.metrics.fuzzy import (
     fukuyama_sugeno,
     modified_partition_coefficient,
@@ -11,8 +11,8 @@ from sfumato.metrics.fuzzy import (
 from sfumato.metrics.silhouette import fuzzy_silhouette
 
 __all__ = [
-    "accuracy",
     "ari",
+    "clustering_accuracy",
     "fukuyama_sugeno",
     "fuzzy_silhouette",
     "modified_partition_coefficient",

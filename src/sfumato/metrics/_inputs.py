@@ -1,4 +1,4 @@
-"""What the indices are given: checked, and in the forms they work with."""
+"""Checks and conversion of the arguments of the indices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from sklearn.utils import check_array
 
 Floats = NDArray[np.float64]
 Rows: TypeAlias = Any
-"""An array, or a csr_array, which has no types."""
+"""An ndarray or a csr_array, which has no type hints."""
 
 ROUNDING = 1e-5
-"""How far a row's memberships may sum from one: ample for float32, little for a mistake."""
+"""Largest difference of a row's sum of memberships from one. Chosen by hand: float32 rounding
+stays far below it, a wrong axis or scale far above."""
 NUMBERS = 1_000_000
-"""Numbers of the largest temporary arrays, 8 MB."""
+"""Doubles in the largest temporary array, 8 MB. Chosen by hand."""
 
 
 def check_memberships(memberships: Any, least: int = 1) -> Rows:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, get_args
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
+Average: TypeAlias = Literal["arithmetic", "geometric", "max", "min"]
+"""Mean of two entropies, by the names of scikit-learn."""
 
-def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+
+def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Share of rows whose cluster is the one matched with their class (ACC).
 
     Clusters have no names of their own, so each is matched with at most one class, and each class
@@ -22,9 +27,9 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    labels_true : array-like of shape (n_samples,)
         Known classes, numbers or text.
-    y_pred : array-like of shape (n_samples,)
+    labels_pred : array-like of shape (n_samples,)
         Clusters, numbers or text; their names and number need not be those of the classes.
 
     Returns
@@ -39,35 +44,41 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from sfumato.metrics import accuracy
-    >>> accuracy(["a", "a", "b", "b"], [7, 7, 3, 7])
+    >>> from sfumato.metrics import clustering_accuracy
+    >>> clustering_accuracy(["a", "a", "b", "b"], [7, 7, 3, 7])
     0.75
     """
-    _require_rows(y_true, y_pred)
-    shared = contingency_matrix(y_true, y_pred)
+    _require_rows(labels_true, labels_pred)
+    shared = contingency_matrix(labels_true, labels_pred)
     matched = linear_sum_assignment(shared, maximize=True)
     return float(shared[matched].sum() / shared.sum())
 
 
-def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    r"""Mutual information of classes and clusters, as a share of the larger entropy (NMI).
+def nmi(
+    labels_true: ArrayLike, labels_pred: ArrayLike, *, average: Average = "arithmetic"
+) -> float:
+    r"""Mutual information of classes and clusters, as a share of their mean entropy (NMI).
 
-    .. math:: \mathrm{NMI} = \frac{I(y; \hat y)}{\max(H(y), H(\hat y))}
+    .. math:: \mathrm{NMI} = \frac{I(y; \hat y)}{\operatorname{mean}(H(y), H(\hat y))}
 
-    Dividing by the larger of the two entropies is one of several conventions [1]_, and never more
-    lenient than dividing by their mean.
+    The value and the default mean are those of
+    :func:`sklearn.metrics.normalized_mutual_info_score`. The paper of REFCMFS divides by the larger
+    entropy, ``average="max"``. All four means are in use [1]_, so say which one a value was
+    computed with.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    labels_true : array-like of shape (n_samples,)
         Known classes, numbers or text.
-    y_pred : array-like of shape (n_samples,)
+    labels_pred : array-like of shape (n_samples,)
         Clusters, numbers or text; their names and number need not be those of the classes.
+    average : {"arithmetic", "geometric", "max", "min"}, default="arithmetic"
+        Mean of the two entropies. "max" gives the smallest value, "min" the largest.
 
     Returns
     -------
     nmi : float
-        Between 0, where knowing one says nothing about the other, and 1, where they agree up to
+        Between 0, where classes and clusters are independent, and 1, where they agree up to
         renaming.
 
     References
@@ -78,14 +89,19 @@ def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     Examples
     --------
     >>> from sfumato.metrics import nmi
-    >>> round(nmi(["a", "a", "b", "b"], [7, 7, 3, 7]), 3)
+    >>> labels_true, labels_pred = ["a", "a", "b", "b"], [7, 7, 3, 7]
+    >>> round(nmi(labels_true, labels_pred), 3)
+    0.344
+    >>> round(nmi(labels_true, labels_pred, average="max"), 3)
     0.311
     """
-    _require_rows(y_true, y_pred)
-    return float(normalized_mutual_info_score(y_true, y_pred, average_method="max"))
+    _require_rows(labels_true, labels_pred)
+    if average not in get_args(Average):
+        raise ValueError(f"average={average!r} is not a mean; use one of {get_args(Average)}.")
+    return float(normalized_mutual_info_score(labels_true, labels_pred, average_method=average))
 
 
-def ari(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Pairs of rows on which classes and clusters agree, compared with chance (ARI).
 
     With :math:`n_{jk}` rows of class j in cluster k, and sums :math:`a_j` and :math:`b_k` over
@@ -98,9 +114,9 @@ def ari(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    labels_true : array-like of shape (n_samples,)
         Known classes, numbers or text.
-    y_pred : array-like of shape (n_samples,)
+    labels_pred : array-like of shape (n_samples,)
         Clusters, numbers or text; their names and number need not be those of the classes.
 
     Returns
@@ -121,15 +137,15 @@ def ari(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> ari(["a", "a", "b", "b"], [7, 3, 7, 3])
     -0.5
     """
-    _require_rows(y_true, y_pred)
-    return float(adjusted_rand_score(y_true, y_pred))
+    _require_rows(labels_true, labels_pred)
+    return float(adjusted_rand_score(labels_true, labels_pred))
 
 
-def _require_rows(y_true: ArrayLike, y_pred: ArrayLike) -> None:
+def _require_rows(labels_true: ArrayLike, labels_pred: ArrayLike) -> None:
     """Raise unless there is a class and a cluster for each of the same rows."""
-    classes, clusters = np.shape(y_true), np.shape(y_pred)
+    classes, clusters = np.shape(labels_true), np.shape(labels_pred)
     if classes != clusters or len(classes) != 1 or classes == (0,):
         raise ValueError(
-            f"y_true has shape {classes} and y_pred has shape {clusters}; give one class and one "
-            "cluster for each of the same rows, at least one."
+            f"labels_true has shape {classes} and labels_pred has shape {clusters}; give one class "
+            "and one cluster for each of the same rows, at least one."
         )

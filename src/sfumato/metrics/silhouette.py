@@ -1,4 +1,4 @@
-"""The silhouette of a clustering, in which rows with clear memberships have more say."""
+"""The silhouette of a clustering, weighted by how clear the memberships of a row are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from sfumato._distances import dense, squared_distances
 from sfumato.metrics._inputs import Floats, Rows, check_memberships, check_rows, row_blocks
 
 SIDE = 1000
-"""Rows on either side of a tile of distances. A power of two would make turning it slow."""
+"""Rows along each side of a tile of distances, 8 MB. Chosen by hand; at a power of two, transposing
+the tile is slow."""
 
 
 def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
@@ -62,7 +63,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
     >>> from sfumato.metrics import fuzzy_silhouette
     >>> X = [[0.0], [1.0], [5.0], [9.0], [10.0]]
     >>> memberships = [[1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]]
-    >>> round(fuzzy_silhouette(X, memberships), 3)  # The row in the middle has no say.
+    >>> round(fuzzy_silhouette(X, memberships), 3)  # The row in the middle has weight 0.
     0.781
     >>> round(fuzzy_silhouette(X, memberships, alpha=0), 3)
     0.624
@@ -128,6 +129,6 @@ def _sums_of_distances(X: Rows, members: NDArray[np.intp], n_clusters: int) -> F
         for columns in blocks[: i + 1]:
             distances = np.sqrt(squared_distances(X[rows], X[columns]))
             sums[rows] += distances @ belongs[columns]
-            if columns is not rows:  # The tile across the diagonal is this one, turned.
+            if columns is not rows:  # The tile across the diagonal is the transpose.
                 sums[columns] += distances.T @ belongs[rows]
     return sums

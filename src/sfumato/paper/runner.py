@@ -25,7 +25,7 @@ from pebble import ProcessExpired, ProcessPool
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from sfumato.metrics import accuracy, nmi
+from sfumato.metrics import clustering_accuracy, nmi
 from sfumato.paper.experiment import Cell, Parameters, sample_of
 from sfumato.paper.methods import METHODS
 from sfumato.paper.store import Outcome, Store
@@ -54,8 +54,8 @@ def run_cell(cell: Cell) -> Outcome:
     return Outcome(
         cell,
         seconds,
-        accuracy(sample.y, labels),
-        nmi(sample.y, labels),
+        clustering_accuracy(sample.y, labels),
+        nmi(sample.y, labels, average="max"),
         float(getattr(model, "objective_", np.nan)),
         spread(sample.X, labels),
     )

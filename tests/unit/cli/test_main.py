@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from sfumato import REFCMFS
 from sfumato.cli import main as cli
 from sfumato.cli.summary import OPTIONS, in_options
-from sfumato.metrics import accuracy
+from sfumato.metrics import clustering_accuracy
 
 CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 RESULTS = ["labels", "memberships", "centers"]
@@ -139,7 +139,7 @@ class TestCluster:
         words = ["--no-header", "--separator", "\\t", "--clusters", 3]
         assert run("cluster", "t.csv", *words).exit_code == 0
         labels = pd.read_csv("t-clusters/labels.csv")["label"]
-        assert accuracy(blobs[1], labels) == 1.0
+        assert clustering_accuracy(blobs[1], labels) == 1.0
 
     def test_same_answer_every_time(self, csv):
         for folder in ("one", "two"):
