@@ -1,7 +1,6 @@
 """The objective on real data sets, against the best that many runs of a prototype have seen.
 
-The files are not part of the repository. They are looked for in the folder named by SFUMATO_DATA,
-or else in ``../shared/data`` beside the repository.
+The files are not part of the repository: the environment variable SFUMATO_DATA names their folder.
 """
 
 from __future__ import annotations

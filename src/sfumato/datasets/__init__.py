@@ -1,4 +1,4 @@
-"""Data to cluster: made up, with known clusters and outliers, or well-known sets of images."""
+"""Data to cluster: synthetic with known clusters and outliers, or well-known sets of images."""
 
 from sfumato.datasets.images import load
 from sfumato.datasets.synthetic import OUTLIERS, make_blobs_with_outliers

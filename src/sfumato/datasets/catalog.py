@@ -1,13 +1,13 @@
-"""What is known of each data set: its size, its checksum, where it is from, whom to cite."""
+"""Catalog of the image sets: size, checksum, origin and citation of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """Facts by which a file is recognized, and described.
+    """Facts by which a file is verified and described.
 
     Parameters
     ----------
@@ -15,14 +15,14 @@ class DataSet:
         What the images show.
     n_samples, n_classes : int
         Rows and classes.
-    image_shape : tuple of int
+    image_shape : tuple of int, default=(32, 32)
         Rows and columns of pixels.
-    dtype : str
+    dtype : str, default="uint8"
         Type of the pixels.
     sha256 : str
         Checksum of the bytes of X, then of y as int64; both little-endian and in C order.
     about : str
-        How the pictures were taken, and how they became rows.
+        How the pictures were taken and turned into rows.
     home : str
         Page of the creators.
     citation : str
@@ -32,8 +32,8 @@ class DataSet:
     title: str
     n_samples: int
     n_classes: int
-    image_shape: tuple[int, int]
-    dtype: str
+    image_shape: tuple[int, int] = (32, 32)
+    dtype: str = "uint8"
     sha256: str
     about: str
     home: str
@@ -47,7 +47,7 @@ class DataSet:
 
     @property
     def form(self) -> str:
-        """The arrays of a file, in words."""
+        """Shapes and types of the arrays of a file, for messages."""
         return (
             f"X of shape {self.shape} and dtype {self.dtype}, and y of shape ({self.n_samples},) "
             f"and dtype int64 with classes 0 to {self.n_classes - 1}"
@@ -55,7 +55,7 @@ class DataSet:
 
     @property
     def description(self) -> str:
-        """What the set is, for people."""
+        """Text about the set: content, home page, citation."""
         height, width = self.image_shape
         return (
             f"{self.title}: {self.n_samples} gray images of {height}x{width} pixels, "
@@ -68,15 +68,13 @@ CROPPED = (
     "The cropped 32x32 form was prepared by D. Cai, X. He, Y. Hu, J. Han, T. Huang, "
     '"Learning a spatially smooth subspace for face recognition", CVPR 2007.'
 )
-"""Where the usual form of the three sets of faces is from."""
+"""Origin of the usual form of the three sets of faces."""
 
 CATALOG: dict[str, DataSet] = {
     "orl": DataSet(
         title="ORL (AT&T) faces",
         n_samples=400,
         n_classes=40,
-        image_shape=(32, 32),
-        dtype="uint8",
         sha256="f2f64eb58b351b1aa1cffab779d980a820f8c968a16b5756f82a0b6ab6f82936",
         about="Ten pictures of each of 40 people; light, expression and glasses vary. " + CROPPED,
         home="https://cam-orl.co.uk/facedatabase.html",
@@ -89,8 +87,6 @@ CATALOG: dict[str, DataSet] = {
         title="Yale faces",
         n_samples=165,
         n_classes=15,
-        image_shape=(32, 32),
-        dtype="uint8",
         sha256="8350a988aae62c4016b96846e2bae3f6b7fb05a9e86c91f637463fe74286497f",
         about="Eleven pictures of each of 15 people, as light, mood and glasses change. " + CROPPED,
         home="http://cvc.cs.yale.edu/cvc/projects/yalefaces/yalefaces.html",
@@ -104,8 +100,6 @@ CATALOG: dict[str, DataSet] = {
         title="Extended Yale B faces",
         n_samples=2414,
         n_classes=38,
-        image_shape=(32, 32),
-        dtype="uint8",
         sha256="af883ff0c8ee0e1e19293b2d858ccb486cbd39175e75629982a86d07a779cdcc",
         about=(
             "59 to 64 frontal pictures of each of 38 people, every one under another light. Gray "
@@ -125,8 +119,6 @@ CATALOG: dict[str, DataSet] = {
         title="COIL-20 objects",
         n_samples=1440,
         n_classes=20,
-        image_shape=(32, 32),
-        dtype="uint8",
         sha256="d2644ae77fa43d6074cf5201e3bb277cc68f00fad26c3373b59910097e241283",
         about="20 objects on a turntable, seen from every 5 degrees, before a black ground.",
         home="https://www.cs.columbia.edu/CAVE/software/softlib/coil-20.php",
@@ -139,8 +131,6 @@ CATALOG: dict[str, DataSet] = {
         title="COIL-100 objects",
         n_samples=7200,
         n_classes=100,
-        image_shape=(32, 32),
-        dtype="uint8",
         sha256="df46fc7055197881aded0461b65e8ce50260b3742628e695d9302030e62c1964",
         about=(
             "100 objects on a turntable, seen from every 5 degrees. From the original color "
@@ -173,4 +163,4 @@ CATALOG: dict[str, DataSet] = {
         ),
     ),
 }
-"""Data sets by the names that users pass."""
+"""Data sets by the names that :func:`sfumato.datasets.load` takes."""

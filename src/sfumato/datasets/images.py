@@ -1,4 +1,4 @@
-"""Well-known sets of images, from files that are verified or from a public source."""
+"""Well-known sets of images, from verified files or from a public source."""
 
 from __future__ import annotations
 
@@ -7,28 +7,52 @@ import sys
 import warnings
 import zipfile
 import zlib
+from collections.abc import Callable
 from difflib import get_close_matches
 from hashlib import sha256
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sfumato.datasets._downloads import SOURCES, Source, Table, download
 from sfumato.datasets.catalog import CATALOG, DataSet
 
 VARIABLE = "SFUMATO_DATA"
 """Environment variable that names a folder with files of data sets."""
+USPS_ON_OPENML = 41082
+"""Number of the data set on openml.org."""
+
+Table: TypeAlias = tuple[NDArray[Any], NDArray[np.int64]]
+"""Rows and their classes."""
 
 
-class _Found(NamedTuple):
-    """A table, and what to know about it where it is not the common one."""
+class Source(NamedTuple):
+    """Public source of a data set.
 
-    table: Table
-    caveat: str = ""
+    Parameters
+    ----------
+    place : str
+        Its name in messages.
+    file : str
+        Name of the file in which a download is kept if its bytes are not those of the common file.
+    fetch : callable
+        Takes a folder for temporary files and returns rows and classes.
+    class_sizes : tuple of int
+        Expected rows of each class.
+    caveat : str
+        How the rows differ from those of the common file.
+    """
+
+    place: str
+    file: str
+    fetch: Callable[[str], Table]
+    class_sizes: tuple[int, ...]
+    caveat: str
 
 
 def load(
@@ -110,18 +134,14 @@ def load(
     if found is None:
         keep = folders[-1] if data_home is None else folders[0]
         found = _downloaded(name, folders, keep, download_if_missing)
-    if found.caveat:
-        warnings.warn(found.caveat, stacklevel=2)
+    (X, y), caveat = found
+    if caveat:
+        warnings.warn(caveat, stacklevel=2)
     if return_X_y:
-        return found.table.X, found.table.y
+        return X, y
     facts = CATALOG[name]
-    note = f"\n{found.caveat}\n" if found.caveat else ""
-    return Bunch(
-        data=found.table.X,
-        target=found.table.y,
-        image_shape=facts.image_shape,
-        DESCR=facts.description + note,
-    )
+    note = f"\n{caveat}\n" if caveat else ""
+    return Bunch(data=X, target=y, image_shape=facts.image_shape, DESCR=facts.description + note)
 
 
 def _require_known(name: Any) -> None:
@@ -134,56 +154,46 @@ def _require_known(name: Any) -> None:
     raise ValueError(f"name={name!r} is not a known data set; {hint} {known}.")
 
 
-# Folders.
+# Folders and files.
 
 
 def _folders(data_home: str | os.PathLike[str] | None) -> list[Path]:
-    """Where files are looked for, in order; the last is the user's cache."""
+    """Folders to search, in order; the last is the user's cache."""
     named = [data_home, os.environ.get(VARIABLE) or None]
     return [*(Path(folder).expanduser() for folder in named if folder is not None), _cache()]
 
 
 def _cache() -> Path:
-    """The folder of this user and this library for files that can be had again."""
+    """Cache folder of this user and this library."""
     home = Path.home()
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "sfumato"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "sfumato"
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The specification of these folders says to ignore a path that is not absolute.
+    # The XDG specification says to ignore a path that is not absolute.
     return (named if named.is_absolute() else home / ".cache") / "sfumato"
 
 
-# Files.
-
-
-def _stored(name: str, folders: list[Path]) -> _Found | None:
-    """The set from the first folder that has the common file, else from one with a stand-in."""
+def _stored(name: str, folders: list[Path]) -> tuple[Table, str] | None:
+    """Rows of the first common file, else of the first stand-in, with the caveat of the latter."""
     for file in (folder / f"{name}.npz" for folder in folders):
         if file.is_file():
             table = _read(file)
             _require_form(CATALOG[name], table, str(file))
             _require_checksum(CATALOG[name], table, file)
-            return _Found(table)
+            return table, ""
     source = SOURCES.get(name)
-    if source is None:
-        return None
-    for file in (folder / _stand_in(name, source) for folder in folders):
+    for file in (folder / source.file for folder in folders if source):
         if file.is_file():
             table = _read(file)
             _require_alike(name, table, str(file))
-            return _Found(table, _caveat(name, source))
+            return table, _caveat(name)
     return None
 
 
-def _stand_in(name: str, source: Source) -> str:
-    """Name of a downloaded file that must not be taken for the common one."""
-    return f"{name}-{source.tag}.npz"
-
-
 def _read(file: Path) -> Table:
-    """Arrays of a file."""
+    """Arrays of a file, in little-endian C order; integer classes become int64."""
     try:
         with file.open("rb") as handle, np.load(handle) as arrays:
             X, y = arrays["X"], arrays["y"]
@@ -192,9 +202,8 @@ def _read(file: Path) -> Table:
             f"{file} does not hold two arrays X and y ({type(error).__name__}: {error}); remove it "
             "or replace it by one written with numpy.savez_compressed(file, X=X, y=y)."
         ) from error
-    # Files may come from a machine with the other order of bytes.
     X = X.astype(X.dtype.newbyteorder("<"), order="C", copy=False)
-    return Table(X, y.astype(np.int64) if y.dtype.kind in "iu" else y)
+    return X, y.astype(np.int64) if y.dtype.kind in "iu" else y
 
 
 def _write(file: Path, table: Table) -> None:
@@ -203,7 +212,7 @@ def _write(file: Path, table: Table) -> None:
     part = file.with_name(f".{file.name}.{uuid4().hex}.part")
     try:
         with part.open("xb") as handle:
-            np.savez_compressed(handle, X=table.X, y=table.y)
+            np.savez_compressed(handle, X=table[0], y=table[1])
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)
@@ -212,21 +221,23 @@ def _write(file: Path, table: Table) -> None:
 # Downloads.
 
 
-def _downloaded(name: str, folders: list[Path], keep: Path, wanted: bool) -> _Found:
-    """The set from its public source; a copy is kept in the folder ``keep``."""
+def _downloaded(name: str, folders: list[Path], keep: Path, wanted: bool) -> tuple[Table, str]:
+    """Rows from the public source, with a caveat if need be; a copy stays in ``keep``."""
     source = SOURCES.get(name)
     if source is None or not wanted:
         why = "download_if_missing=False" if source else "no public source is known"
         raise FileNotFoundError(f"There is no file {name}.npz, and {why}; {_advice(name, folders)}")
     try:
-        table = download(source)
-    except OSError as error:
+        with TemporaryDirectory() as scratch:
+            table = source.fetch(scratch)
+    except (HTTPException, OSError, ValueError, EOFError, zlib.error) as error:
         raise OSError(
-            f"{error}, and there is no file {name}.npz; {_advice(name, folders)}"
+            f"The download from {source.place} failed ({type(error).__name__}: {error}), and there "
+            f"is no file {name}.npz; {_advice(name, folders)}"
         ) from error
     _require_alike(name, table, f"What {source.place} sent for {name!r}")
     exact = _checksum(table) == CATALOG[name].sha256
-    file = keep / (f"{name}.npz" if exact else _stand_in(name, source))
+    file = keep / (f"{name}.npz" if exact else source.file)
     try:
         _write(file, table)
     except OSError as error:
@@ -235,10 +246,11 @@ def _downloaded(name: str, folders: list[Path], keep: Path, wanted: bool) -> _Fo
             "Use data_home to name a folder that can be written to.",
             stacklevel=3,
         )
-    return _Found(table, "" if exact else _caveat(name, source))
+    return table, "" if exact else _caveat(name)
 
 
-def _caveat(name: str, source: Source) -> str:
+def _caveat(name: str) -> str:
+    source = SOURCES[name]
     return (
         f"{name!r} is a stand-in from {source.place}: {source.caveat}. With the common file "
         f"{name}.npz in data_home or in ${VARIABLE} there is no such doubt."
@@ -246,7 +258,7 @@ def _caveat(name: str, source: Source) -> str:
 
 
 def _advice(name: str, folders: list[Path]) -> str:
-    """What to put where, and who has it."""
+    """Which file is needed, where to put it, and where the set comes from."""
     facts = CATALOG[name]
     return (
         f"put one with the arrays {facts.form}, SHA-256 of their bytes {facts.sha256}, into one of "
@@ -254,14 +266,65 @@ def _advice(name: str, folders: list[Path]) -> str:
     )
 
 
+# sklearn.datasets is imported only for a download: it takes longer to import than this package.
+
+
+def _fetch_usps(scratch: str) -> Table:
+    """USPS digits from OpenML, where values are in -1 to 1 and class k is the digit k - 1."""
+    from sklearn.datasets import fetch_openml
+
+    # The default parser needs pandas, which is optional.
+    found = fetch_openml(
+        data_id=USPS_ON_OPENML, data_home=scratch, as_frame=False, parser="liac-arff"
+    )
+    # The original values are thousandths; rounding removes the error of float32.
+    gray = np.round(np.asarray(found.data, dtype=np.float64), 3)
+    digits = np.asarray(found.target).astype(np.int64) - 1
+    return ((gray + 1) / 2).astype(np.float32), digits
+
+
+def _fetch_orl(scratch: str) -> Table:
+    """ORL faces from scikit-learn, 64x64 pixels in 0 to 1, averaged over squares of 2x2."""
+    from sklearn.datasets import fetch_olivetti_faces
+
+    found = fetch_olivetti_faces(data_home=scratch, shuffle=False)
+    squares = np.asarray(found.images, dtype=np.float64).reshape(-1, 32, 2, 32, 2)
+    gray = np.rint(255 * squares.mean(axis=(2, 4))).astype(np.uint8)
+    return gray.reshape(-1, 1024), np.asarray(found.target, dtype=np.int64)
+
+
+SOURCES = {
+    "orl": Source(
+        place="scikit-learn's Olivetti faces",
+        file="orl-olivetti.npz",
+        fetch=_fetch_orl,
+        class_sizes=(10,) * 40,
+        caveat=(
+            "the same pictures, but cropped otherwise and averaged from 64x64 pixels, so that "
+            "results cannot be compared with those on the common file"
+        ),
+    ),
+    "usps": Source(
+        place="OpenML",
+        file="usps-openml.npz",
+        fetch=_fetch_usps,
+        class_sizes=(1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821),
+        caveat=(
+            "as many images of each digit with values in the same range, but not the same bytes, "
+            "so that results may differ a little from those on the common file"
+        ),
+    ),
+}
+"""Public sources by the name of the set; for the other sets none with these rows is known."""
+
+
 # Checks.
 
 
 def _checksum(table: Table) -> str:
     """SHA-256 of the bytes of X, then of y, little-endian and in C order."""
-    digest = sha256(table.X.tobytes())
-    digest.update(table.y.astype("<i8").tobytes())
-    return digest.hexdigest()
+    X, y = table
+    return sha256(X.tobytes() + y.astype("<i8").tobytes()).hexdigest()
 
 
 def _require_form(facts: DataSet, table: Table, what: str) -> None:
@@ -289,17 +352,18 @@ def _require_checksum(facts: DataSet, table: Table, file: Path) -> None:
 
 def _require_alike(name: str, table: Table, what: str) -> None:
     """Raise unless shapes, types, rows per class and the range are those of the set."""
-    facts, expected = CATALOG[name], SOURCES[name].class_sizes
-    _require_form(facts, table, what)
-    found = tuple(np.unique_counts(table.y).counts.tolist())
-    if found != expected or table.y.min() != 0 or table.y.max() != len(expected) - 1:
+    _require_form(CATALOG[name], table, what)
+    X, y = table
+    expected = SOURCES[name].class_sizes
+    classes, counts = (array.tolist() for array in np.unique(y, return_counts=True))
+    if classes != list(range(len(expected))) or tuple(counts) != expected:
         raise ValueError(
-            f"{what} has {found} rows of the classes {np.unique(table.y).tolist()}; expected are "
+            f"{what} has {tuple(counts)} rows of the classes {classes}; expected are "
             f"{expected} of 0 to {len(expected) - 1}. Use the common file {name}.npz instead."
         )
-    top = 1 if table.X.dtype.kind == "f" else 255
-    if not (table.X.min() >= 0 and table.X.max() <= top):  # So that NaN raises as well.
+    top = 1 if X.dtype.kind == "f" else 255
+    if not (X.min() >= 0 and X.max() <= top):  # Written so that NaN raises as well.
         raise ValueError(
-            f"{what} has values from {table.X.min()} to {table.X.max()}; expected are 0 to {top}. "
+            f"{what} has values from {X.min()} to {X.max()}; expected are 0 to {top}. "
             f"Use the common file {name}.npz instead."
         )

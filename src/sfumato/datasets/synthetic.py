@@ -1,10 +1,10 @@
-"""Made-up data with known clusters and known outliers."""
+"""Synthetic data with known clusters and known outliers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, isfinite, sqrt
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import Bunch, check_random_state
 
+from sfumato._checks import require_integer
+
 Floats = NDArray[np.float64]
 
-PATIENCE = 100
-"""Draws that may fail in a row before a box grows: in one with room left, few do."""
+MAX_FAILURES = 100
+"""Draws that may fail in a row before the scale of the draws grows; chosen by hand. In a box with
+room left, few fail."""
 GROWTH = 1.1
-"""By how much it grows then: little, so that clusters stay as dense as the box allows."""
+"""Factor by which the scale grows then; chosen by hand, small so that clusters stay dense."""
 FAR = 5.0
-"""Reach of the outliers, in extents of the centers: most of the space they fill is empty."""
+"""Half-width of the box of outliers, in extents of the centers; chosen by hand so that most of the
+box is empty."""
 
 
-class _Scene(NamedTuple):
-    """What the outliers are placed around."""
+class _Clusters(NamedTuple):
+    """Centers and widths of the clusters, and the number of rows, outliers included."""
 
     n_samples: int
     centers: Floats
@@ -39,11 +43,11 @@ class _Scene(NamedTuple):
         return float(np.abs(self.centers).max())
 
     @property
-    def reach(self) -> Floats:
-        """Distance from each center at which a row is no part of the cluster.
+    def radii(self) -> Floats:
+        """Distance from each center beyond which a row is an outlier.
 
         Rows of a Gaussian are about sqrt(n_features) widths from its center, and hardly ever three
-        widths farther; half as much again leaves a gap.
+        widths farther. A factor of 1.5 leaves a gap.
         """
         return 1.5 * (sqrt(self.n_features) + 3) * self.widths
 
@@ -135,9 +139,10 @@ def make_blobs_with_outliers(
     >>> int((blobs.target == -1).sum())
     20
     """
-    _require_integer("n_features", n_features, 1, "use at least one column")
-    _require_integer("n_clusters", n_clusters, 1, "use at least one cluster")
-    _require_integer("n_samples", n_samples, n_clusters, "use at least n_clusters rows")
+    require_integer("n_features", n_features, least=1, advice="use at least one column")
+    require_integer("n_clusters", n_clusters, least=1, advice="use at least one cluster")
+    advice = "use at least n_clusters rows"
+    require_integer("n_samples", n_samples, least=n_clusters, advice=advice)
     _require_number("contamination", contamination, 0, 1, "use 0.1 for one outlier in ten rows")
     _require_number("size_ratio", size_ratio, 1, inf, "use 1 for clusters of equal size")
     _require_number("width_ratio", width_ratio, 1, inf, "use 1 for clusters of equal width")
@@ -153,8 +158,9 @@ def make_blobs_with_outliers(
     members = rng.choice(n_clusters, size=n_samples - n_outliers, p=sizes / sizes.sum())
     target[n_outliers:] = members
     noise = widths[members, None] * rng.standard_normal((len(members), n_features))
-    scene = _Scene(n_samples, centers, widths)
-    data = np.concatenate([OUTLIERS[outliers](scene, n_outliers, rng), centers[members] + noise])
+    clusters = _Clusters(n_samples, centers, widths)
+    outlying = _DRAW_OUTLIERS[outliers](clusters, n_outliers, rng)
+    data = np.concatenate([outlying, centers[members] + noise])
     order = rng.permutation(n_samples)
     return Bunch(data=data[order], target=target[order], centers=centers, widths=widths)
 
@@ -180,52 +186,55 @@ def _draw_centers(
 # Outliers.
 
 
-def _uniform(scene: _Scene, n_rows: int, rng: np.random.RandomState) -> Floats:
-    return _draw_far(_in_box(rng), FAR * scene.extent, n_rows, scene.centers, scene.reach)[0]
+def _uniform(clusters: _Clusters, n_rows: int, rng: np.random.RandomState) -> Floats:
+    half_width = FAR * clusters.extent
+    return _draw_far(_in_box(rng), half_width, n_rows, clusters.centers, clusters.radii)[0]
 
 
-def _cauchy(scene: _Scene, n_rows: int, rng: np.random.RandomState) -> Floats:
+def _cauchy(clusters: _Clusters, n_rows: int, rng: np.random.RandomState) -> Floats:
     def draw(scale: float, shape: tuple[int, int]) -> Floats:
         return scale * rng.standard_cauchy(shape)
 
-    return _draw_far(draw, scene.extent, n_rows, scene.centers, scene.reach)[0]
+    return _draw_far(draw, clusters.extent, n_rows, clusters.centers, clusters.radii)[0]
 
 
-def _clump(scene: _Scene, n_rows: int, rng: np.random.RandomState) -> Floats:
+def _clump(clusters: _Clusters, n_rows: int, rng: np.random.RandomState) -> Floats:
     def on_sphere(radius: float, shape: tuple[int, int]) -> Floats:
         direction = rng.standard_normal(shape)
         return radius * direction / np.linalg.norm(direction, axis=1, keepdims=True)
 
-    radius = FAR * scene.extent * sqrt(scene.n_features)
-    place, _ = _draw_far(on_sphere, radius, 1, scene.centers, scene.reach)
-    return place + rng.standard_normal((n_rows, scene.n_features))
+    radius = FAR * clusters.extent * sqrt(clusters.n_features)
+    place, _ = _draw_far(on_sphere, radius, 1, clusters.centers, clusters.radii)
+    return place + rng.standard_normal((n_rows, clusters.n_features))
 
 
-def _clumps(scene: _Scene, n_rows: int, rng: np.random.RandomState) -> Floats:
-    largest = max(1, scene.n_samples // 100)
+def _clumps(clusters: _Clusters, n_rows: int, rng: np.random.RandomState) -> Floats:
+    largest = max(1, clusters.n_samples // 100)
     n_clumps = -(-n_rows // largest)  # Rounded up: one more row would make a clump too large.
-    places = _uniform(scene, n_clumps, rng)
-    noise = 0.1 * rng.standard_normal((n_rows, scene.n_features))
+    places = _uniform(clusters, n_clumps, rng)
+    noise = 0.1 * rng.standard_normal((n_rows, clusters.n_features))
     return places[np.arange(n_rows) % max(1, n_clumps)] + noise
 
 
-def _between(scene: _Scene, n_rows: int, rng: np.random.RandomState) -> Floats:
-    n_clusters = len(scene.centers)
+def _between(clusters: _Clusters, n_rows: int, rng: np.random.RandomState) -> Floats:
+    n_clusters = len(clusters.centers)
     start = rng.randint(n_clusters, size=n_rows)
     end = (start + rng.randint(1, n_clusters, size=n_rows)) % n_clusters  # Never the start.
     share = rng.uniform(0.3, 0.7, size=(n_rows, 1))
-    line = (1 - share) * scene.centers[start] + share * scene.centers[end]
+    line = (1 - share) * clusters.centers[start] + share * clusters.centers[end]
     return line + rng.standard_normal(line.shape)
 
 
-OUTLIERS: dict[str, Callable[[_Scene, int, np.random.RandomState], Floats]] = {
+_DRAW_OUTLIERS: dict[str, Callable[[_Clusters, int, np.random.RandomState], Floats]] = {
     "uniform": _uniform,
     "cauchy": _cauchy,
     "clump": _clump,
     "clumps": _clumps,
     "between": _between,
 }
-"""Kinds of outliers, by the names that users pass."""
+
+OUTLIERS = tuple(_DRAW_OUTLIERS)
+"""Names of the kinds of outliers; :func:`make_blobs_with_outliers` describes them."""
 
 
 # Drawing.
@@ -241,30 +250,24 @@ def _draw_far(
     scale: float,
     n_rows: int,
     centers: Floats,
-    reach: Floats,
+    radii: Floats,
 ) -> tuple[Floats, float]:
-    """Rows of ``draw(scale, shape)`` that no center reaches, and the scale, maybe grown."""
+    """Rows of ``draw(scale, shape)`` outside the radii of all centers, and the final scale."""
     n_features = centers.shape[1]
     rows = np.empty((n_rows, n_features))
     found = failed = 0
     while found < n_rows:
         drawn = draw(scale, (n_rows - found, n_features))
-        far = drawn[(cdist(drawn, centers) >= reach).all(axis=1)]
+        far = drawn[(cdist(drawn, centers) >= radii).all(axis=1)]
         rows[found : found + len(far)] = far
         found += len(far)
         failed = 0 if len(far) else failed + len(drawn)
-        if failed >= PATIENCE:
+        if failed >= MAX_FAILURES:
             scale, failed = scale * GROWTH, 0
     return rows, scale
 
 
 # Parameters.
-
-
-def _require_integer(name: str, value: Any, least: int, advice: str) -> None:
-    """Raise unless ``value`` is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name}={value!r} is not an integer of at least {least}; {advice}.")
 
 
 def _require_number(name: str, value: Any, least: float, below: float, advice: str) -> None:

@@ -1,4 +1,4 @@
-"""Downloads of data sets, from made-up sources: what becomes of them, and what they leave."""
+"""Downloads of data sets from simulated sources: rows, files, warnings and errors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from numpy.testing import assert_array_equal
 from sklearn.utils import Bunch
 
 from sfumato.datasets import load
-from sfumato.datasets._downloads import SOURCES
 from sfumato.datasets.catalog import CATALOG, DataSet
-from tests.catalogue import data_file
+from sfumato.datasets.images import SOURCES
 
 FUNCTIONS = {"usps": "fetch_openml", "orl": "fetch_olivetti_faces"}
-CORESET_ROWS = {"usps": "usps-openml.npz", "orl": "orl-olivetti.npz"}
+STAND_INS = {"usps": "usps-openml.npz", "orl": "orl-olivetti.npz"}
 
 every_source = pytest.mark.parametrize("name", ["usps", "orl"])
 
@@ -133,9 +132,9 @@ def test_digits_that_are_the_same_bytes_are_the_common_file(
 
 
 def test_the_original_digits_become_the_common_file(
-    serve: Callable[..., list[str]], tmp_path: Path
+    serve: Callable[..., list[str]], tmp_path: Path, common_file: Callable[[str], Path]
 ) -> None:
-    X, y = load("usps", data_home=data_file("usps").parent, return_X_y=True)
+    X, y = load("usps", data_home=common_file("usps").parent, return_X_y=True)
     original = np.round(2 * X.astype(np.float64) - 1, 3)
     serve("usps", lambda: Bunch(data=original, target=(y + 1).astype(str).astype(object)))
     assert_array_equal(load("usps").data, X, strict=True)
@@ -170,8 +169,8 @@ def test_a_stand_in_is_never_taken_for_the_common_file(
         assert warned[0].filename == __file__, "the warning shows the line of the caller"
         assert "is a stand-in from" in found.DESCR
     assert calls == [name], "the second time it comes from the cache"
-    assert contents(tmp_path) == [CORESET_ROWS[name]]
-    assert (cache / CORESET_ROWS[name]).is_file()
+    assert contents(tmp_path) == [STAND_INS[name]]
+    assert (cache / STAND_INS[name]).is_file()
 
 
 def test_a_common_file_anywhere_comes_before_a_stand_in(
@@ -180,7 +179,7 @@ def test_a_common_file_anywhere_comes_before_a_stand_in(
     serve("usps", usps)
     with pytest.warns(UserWarning, match="stand-in"):
         load("usps", data_home=tmp_path / "first")
-    assert contents(tmp_path) == [CORESET_ROWS["usps"]]
+    assert contents(tmp_path) == [STAND_INS["usps"]]
     X = np.zeros((9298, 256), dtype=np.float32)
     make_common(monkeypatch, X, digits())
     cache.mkdir(parents=True)
@@ -197,7 +196,7 @@ def test_a_download_is_kept_where_the_user_says(
     serve(name, ANSWERS[name])
     with pytest.warns(UserWarning, match="stand-in"):
         load(name, data_home=tmp_path / "mine")
-    assert contents(tmp_path / "mine") == contents(tmp_path) == [CORESET_ROWS[name]]
+    assert contents(tmp_path / "mine") == contents(tmp_path) == [STAND_INS[name]]
 
 
 # What goes wrong.
@@ -264,8 +263,8 @@ def test_a_source_that_sends_something_else_is_refused(
 @every_source
 def test_a_stand_in_that_was_changed_is_refused(name: str, cache: Path) -> None:
     cache.mkdir(parents=True)
-    np.savez(cache / CORESET_ROWS[name], X=np.zeros((2, 2), np.uint8), y=np.zeros(2, int))
-    with pytest.raises(ValueError, match=re.escape(str(cache / CORESET_ROWS[name]))):
+    np.savez(cache / STAND_INS[name], X=np.zeros((2, 2), np.uint8), y=np.zeros(2, int))
+    with pytest.raises(ValueError, match=re.escape(str(cache / STAND_INS[name]))):
         load(name)
 
 

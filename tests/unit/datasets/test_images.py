@@ -17,9 +17,8 @@ from numpy.testing import assert_array_equal
 from sklearn.utils import Bunch
 
 from sfumato.datasets import load
-from sfumato.datasets._downloads import SOURCES
 from sfumato.datasets.catalog import CATALOG, DataSet
-from tests.catalogue import data_file
+from sfumato.datasets.images import SOURCES
 
 NAMES = ["orl", "yale", "yaleb", "coil20", "coil100", "usps"]
 TINY = "tiny"
@@ -77,8 +76,8 @@ def put(folder: Path, name: str = f"{TINY}.npz", **changed: Any) -> Path:
 
 
 @every_name
-def test_the_common_files_are_accepted(name: str) -> None:
-    found = load(name, data_home=data_file(name).parent)
+def test_the_common_files_are_accepted(name: str, common_file: Callable[[str], Path]) -> None:
+    found = load(name, data_home=common_file(name).parent)
     facts = CATALOG[name]
     assert found.data.shape == facts.shape
     assert found.data.dtype == facts.dtype
