@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.cli.tables import Source
 from sfumato.exceptions import UserError
 from sfumato.streams import Stream, stream
-from sfumato.streams._chosen import ChosenColumns
+from sfumato.streams._arrays import ChosenColumns
 from sfumato.streams._open import table_files
 
 if TYPE_CHECKING:

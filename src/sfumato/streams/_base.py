@@ -1,38 +1,43 @@
-"""A stream: rows that are read chunk by chunk, as often as needed, ahead of their use.
+"""Base classes of streams: rows that are read chunk by chunk, once per pass, with prefetch.
 
-A source is read again for every pass, so what holds for the first pass must hold for all of them:
-the base class compares each pass with the first complete one, and sources that are files compare
-each file with what it was when the stream was made.
+Every pass must give the same rows. ``Stream`` compares the chunks of each pass with those of the
+first complete one; ``FileStream`` compares file signatures (size, time of change, inode).
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.exceptions import StreamError
-from sfumato.streams._ahead import read_ahead
+from sfumato.exceptions import StreamError, one_line
 
 CHUNK_BYTES = 1 << 25
-"""Size of a chunk unless the caller says otherwise: 32 MiB, on every machine, since the last bits
-of results depend on where the chunks begin."""
+"""Default size of a chunk in bytes, 32 MiB, chosen by hand. It does not depend on the machine,
+since the last bits of results depend on where chunks begin."""
 
 AHEAD = 1
-"""Chunks that wait for the consumer; one more is being read meanwhile."""
+"""Chunks that wait in the prefetch queue; one more is being read meanwhile."""
 
 RING = AHEAD + 2
-"""Buffers that a source needs to use them in turn: one at the consumer, ``AHEAD`` waiting, one
-being filled."""
+"""Buffers of a ring: one in use by the consumer, ``AHEAD`` waiting, one being filled."""
+
+CACHE_LINE = 64
+"""Bytes of a cache line; loads of vectors that straddle two lines are slower."""
+
+T = TypeVar("T")
 
 
 class Location(NamedTuple):
-    """Where a chunk comes from, for messages.
+    """Origin of a chunk, for messages.
 
     Attributes
     ----------
@@ -57,9 +62,10 @@ class Chunk(NamedTuple):
     weights : ndarray of shape (n_rows,) or None
         Finite, nonnegative float64 weights.
     location : Location
-        Where they come from.
+        Origin of the rows.
     ids : sequence or None
-        What identifies each row, where that was asked for: an Arrow array, or an ndarray.
+        Identifiers of the rows, if the stream was opened with ``ids``: an Arrow array, or an
+        ndarray.
     """
 
     rows: Any
@@ -69,19 +75,19 @@ class Chunk(NamedTuple):
 
 
 class PassObserver(Protocol):
-    """Who is told of passes over a stream."""
+    """Callbacks of passes over a stream, for example of a progress bar."""
 
     def begin(self, what: str, n_rows: int | None) -> object:
-        """A pass begins: what it is for, and how many rows there are, if that is known."""
+        """Called when a pass begins, with its purpose and the number of rows, if known."""
 
     def advance(self, rows: int) -> object:
-        """So many rows of the pass are done by now."""
+        """Called after a chunk, with the number of rows read so far in this pass."""
 
     def end(self, rows: int) -> object:
-        """The pass is complete: so many rows were in it."""
+        """Called when a pass is complete, with its number of rows."""
 
     def found(self, result: Any) -> object:
-        """What a pass yielded, if anything was made of all its rows, right after its end."""
+        """Called after a pass that reduces all rows, with the result."""
 
 
 class Stream(ABC):
@@ -94,7 +100,7 @@ class Stream(ABC):
     n_features : int
         Number of features.
     n_rows : int or None
-        Number of rows; None if that takes a pass to find out, and none was completed.
+        Number of rows; None if only a pass can count them and none was completed.
     weighted : bool
         Whether the chunks carry weights.
     source : str
@@ -104,7 +110,7 @@ class Stream(ABC):
     is_sparse : bool
         Whether the chunks are CSR arrays.
     observer : PassObserver or None
-        Who is told of passes by those that make them, such as a progress bar; None at first.
+        Callbacks of passes, such as a progress bar; None at first.
     """
 
     names: tuple[str, ...] | None = None
@@ -120,11 +126,11 @@ class Stream(ABC):
     def chunks(self) -> Generator[Chunk, None, None]:
         """One pass over the rows, from the first to the last.
 
-        A thread reads the next chunks while the consumer works on the present one; it ends with
-        the pass, also if the consumer leaves early.
+        A thread prefetches the next chunks while the consumer works on the present one. It ends
+        with the pass, also if the generator is closed early.
 
-        A chunk is valid until the next one is asked for: its memory may then be used again. Copy
-        what you want to keep.
+        A chunk is valid until the next one is requested: its memory may then be reused. Copy what
+        you want to keep.
 
         Yields
         ------
@@ -143,7 +149,7 @@ class Stream(ABC):
                 self._check_size(len(sizes), chunk)
                 sizes.append(chunk.rows.shape[0])
                 yield chunk
-                del chunk  # Its memory is free while the next one is waited for.
+                del chunk  # Frees its memory before the next one is waited for.
         self._check_unchanged()
         self._check_count(len(sizes))
         if self._sizes is None:
@@ -151,12 +157,12 @@ class Stream(ABC):
             self.n_rows = sum(sizes)
 
     def describe(self, location: Location, row: int, column: int | None = None) -> str:
-        """Words for an entry of a chunk: the file, the row within it, and the column.
+        """Name of an entry for messages: the file, the row within it, and the column.
 
         Parameters
         ----------
         location : Location
-            The chunk's.
+            Origin of the chunk.
         row : int
             Number of the row within the chunk, counting from 0.
         column : int, optional
@@ -167,15 +173,15 @@ class Stream(ABC):
 
     @abstractmethod
     def _read(self) -> Iterator[Chunk]:
-        """Chunks of one pass, without empty ones; runs in a thread."""
+        """Yield the chunks of one pass, none of them empty; runs in a thread."""
 
     def _column(self, column: int) -> str:
         if self.names is None:
             return f"column {column}"
         return f"column {self.names[column]!r}"
 
-    def _check_unchanged(self) -> None:  # noqa: B027 - most sources cannot tell
-        """Raise StreamError if the source is known to differ from what it was at first."""
+    def _check_unchanged(self) -> None:  # noqa: B027 - optional
+        """Raise StreamError if the source has changed since the stream was made."""
 
     def _check_size(self, index: int, chunk: Chunk) -> None:
         if self._sizes is None:
@@ -201,5 +207,182 @@ class Stream(ABC):
 
 
 def default_rows(row_bytes: float) -> int:
-    """Rows of a chunk of about ``CHUNK_BYTES``."""
+    """Rows of a chunk of about ``CHUNK_BYTES``, at least one."""
     return max(1, int(CHUNK_BYTES // max(1.0, row_bytes)))
+
+
+class FileSignature(NamedTuple):
+    """File signature: size in bytes, time of change in ns, inode. It differs if a file changed."""
+
+    size: int
+    modified: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileSignature:
+        """Signature of a file now."""
+        found = path.stat()
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def check_signature(path: Path, expected: FileSignature) -> None:
+    """Raise StreamError if a file no longer has the expected signature."""
+    try:
+        now = FileSignature.of(path)
+    except OSError as error:
+        raise StreamError(
+            f"{path} changed while it was being read: it is gone or cannot be reached "
+            f"({error.strerror}); put it back and start again, or work on a copy."
+        ) from error
+    if now == expected:
+        return
+    if now.size != expected.size:
+        what = f"it had {expected.size} bytes, and has {now.size} now"
+    elif now.inode != expected.inode:
+        what = "another file has taken its place"
+    else:
+        what = "it was written to"
+    raise StreamError(
+        f"{path} changed while it was being read: {what}; start again, or work on a copy."
+    )
+
+
+class FileStream(Stream):
+    """Rows of one file after the other.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, at least one.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = tuple(paths)
+        self.source = str(paths[0])
+        if len(paths) > 1:
+            self.source = f"{paths[0]} and {len(paths) - 1} more"
+        self._signatures = tuple(map(FileSignature.of, self.paths))
+
+    def _check_unchanged(self) -> None:
+        for path, signature in zip(self.paths, self._signatures, strict=True):
+            check_signature(path, signature)
+
+    def _read(self) -> Iterator[Chunk]:
+        ring = BufferRing()
+        for index, (path, signature) in enumerate(zip(self.paths, self._signatures, strict=True)):
+            check_signature(path, signature)
+            try:
+                yield from self._read_file(index, ring)
+            except Exception as error:
+                # If the file changed, that is the cause of the error.
+                check_signature(path, signature)
+                if isinstance(error, OSError):
+                    raise StreamError(
+                        f"{path} cannot be read ({one_line(error)}); check the disk, and the "
+                        "file with another program."
+                    ) from error
+                raise
+            check_signature(path, signature)
+
+    @abstractmethod
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
+        """Yield the chunks of ``paths[index]``, in buffers of the ring."""
+
+
+class BufferRing:
+    """Ring of ``RING`` buffers that are used in turn, so that a pass allocates no new memory.
+
+    A buffer is allocated when first needed and grows to the largest chunk.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: list[NDArray[np.uint8]] = [np.empty(0, np.uint8) for _ in range(RING)]
+        self._turn = 0
+
+    def rows(self, n_rows: int, n_features: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return the next buffer as an array of shape (n_rows, n_features), not initialized."""
+        size = n_rows * n_features * dtype.itemsize
+        self._turn = (self._turn + 1) % len(self._buffers)
+        if self._buffers[self._turn].size < size:
+            spare = np.empty(size + CACHE_LINE, np.uint8)
+            skip = -spare.ctypes.data % CACHE_LINE
+            self._buffers[self._turn] = spare[skip : skip + size]
+        found = self._buffers[self._turn][:size].view(dtype)
+        return found.reshape(n_rows, n_features)
+
+
+class BoundedQueue(Generic[T]):
+    """Queue of at most ``room`` items; closing it releases a thread that waits in ``put``."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._items: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, item: T) -> bool:
+        """Add an item, waiting for room; return False if the queue was closed instead."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._items) < self._room)
+            if not self._closed:
+                self._items.append(item)
+                self._changed.notify_all()
+            return not self._closed
+
+    def take(self) -> T:
+        """Remove and return the oldest item, waiting for one."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._items) > 0)
+            self._changed.notify_all()
+            return self._items.popleft()
+
+    def close(self) -> None:
+        """Drop all items; further ones are refused."""
+        with self._changed:
+            self._closed = True
+            self._items.clear()
+            self._changed.notify_all()
+
+
+def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Generator[T, None, None]:
+    """Items of an iterator that runs in its own thread and prefetches up to ``ahead`` items.
+
+    An error of the iterator is raised here, after the items before it. Closing this generator
+    closes the iterator, after the item that is being made.
+    """
+    # Pairs ("item", item), ("error", error) or ("end", None).
+    queue: BoundedQueue[tuple[str, Any]] = BoundedQueue(ahead)
+    thread = threading.Thread(
+        target=_fill, args=(queue, make), name="sfumato-read-ahead", daemon=True
+    )
+    thread.start()
+    try:
+        while True:
+            kind, item = queue.take()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise item
+            yield item
+            del item  # Frees its memory before the next one is waited for.
+    finally:
+        queue.close()
+        thread.join()
+
+
+def _fill(queue: BoundedQueue[tuple[str, Any]], make: Callable[[], Iterator[T]]) -> None:
+    """Put all items into the queue, then the end or the error; stop if the queue is closed."""
+    try:
+        items = make()
+        try:
+            for item in items:
+                if not queue.put(("item", item)):
+                    return
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+    except BaseException as error:
+        queue.put(("error", error))
+    else:
+        queue.put(("end", None))

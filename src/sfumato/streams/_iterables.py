@@ -10,90 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sfumato.exceptions import StreamError, one_line
-from sfumato.streams._base import Chunk, Location, Stream, default_rows
-from sfumato.streams._blocks import BufferRing
-from sfumato.streams._checks import check_rows, check_weights
-from sfumato.streams._tables import ColumnSelection, TableSchema
-
-
-def is_frame(value: Any) -> bool:
-    """Whether an object is a table of pandas, polars or pyarrow, or one that looks like them."""
-    arrow = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
-    return arrow and hasattr(value, "columns") and len(getattr(value, "shape", ())) == 2
-
-
-def as_table(frame: Any, choice: ColumnSelection, location: Location) -> Any:
-    """A frame as an Arrow table or record batch, without its index."""
-    import pyarrow as pa
-
-    try:
-        if hasattr(frame, "iloc"):
-            return pa.Table.from_pandas(_plain(frame, choice), preserve_index=False)
-        return frame if isinstance(frame, pa.RecordBatch) else pa.table(frame)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise StreamError(
-            f"{location.source} is a {type(frame).__name__} that cannot be read as columns of "
-            f"numbers ({one_line(error)}); choose others with columns=."
-        ) from error
-
-
-def _plain(frame: Any, choice: ColumnSelection) -> Any:
-    """Columns of a pandas frame that are needed, in native types: Arrow knows no others."""
-    if choice.columns is not None:
-        frame = frame.loc[:, frame.columns.isin([*choice.columns, *choice.others])]
-    foreign = {
-        name: dtype.newbyteorder("=")
-        for name, dtype in frame.dtypes.items()
-        if isinstance(dtype, np.dtype) and not dtype.isnative
-    }
-    return frame.astype(foreign) if foreign else frame
-
-
-class FrameStream(Stream):
-    """Rows of a table in memory.
-
-    Parameters
-    ----------
-    frame : object
-        A table of pandas, polars or pyarrow.
-    choice : ColumnSelection
-        Which columns to use.
-    chunk_rows : int, optional
-        Rows per chunk.
-    """
-
-    def __init__(self, frame: Any, choice: ColumnSelection, chunk_rows: int | None = None) -> None:
-        self.source = f"the {type(frame).__name__}"
-        self._frame, self._choice = frame, choice
-        self.n_rows = int(frame.shape[0])
-        schema = self._slice(0, self.n_rows if self.n_rows < 100 else 100).schema
-        self._layout = TableSchema.of(schema, choice, self.source)
-        self.names = self._layout.features
-        self.n_features = len(self.names)
-        self.dtype = self._layout.dtype
-        self.weighted = choice.weights is not None
-        self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
-
-    def _slice(self, start: int, count: int) -> Any:
-        frame = self._frame
-        rows = frame.iloc[start : start + count] if hasattr(frame, "iloc") else frame.slice(
-            start, count
-        )  # fmt: skip
-        return as_table(rows, self._choice, Location(self.source, start))
-
-    def _read(self) -> Iterator[Chunk]:
-        n_rows = self.n_rows or 0
-        rows = max(1, min(self._rows, n_rows))
-        return self._layout.gather(self._pieces(rows), rows, BufferRing(), self.source)
-
-    def _pieces(self, rows: int) -> Iterator[Any]:
-        """The table in parts; each is checked, since pandas has columns that hold anything."""
-        for start in range(0, self.n_rows or 0, rows):
-            piece = self._slice(start, rows)
-            where = f"{self.source}, from row {start} (counting from 0) on,"
-            TableSchema.of(piece.schema, self._choice, where)
-            yield piece
+from sfumato.exceptions import StreamError
+from sfumato.streams._base import BufferRing, Chunk, Location, Stream
+from sfumato.streams._rows import check_rows, check_weights
+from sfumato.streams._tables import ColumnSelection, TableSchema, as_table, is_frame
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.exceptions import StreamError
-from sfumato.streams._arrays import ArrayStream, ZarrStream
+from sfumato.streams._arrays import ArrayStream, NpyStream, ZarrStream
 from sfumato.streams._base import Stream
-from sfumato.streams._csv import CsvStream
-from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_frame
-from sfumato.streams._lines import Format
-from sfumato.streams._npy import NpyStream
-from sfumato.streams._parquet import ParquetStream
-from sfumato.streams._tables import ColumnSelection
+from sfumato.streams._csv import CsvStream, Format
+from sfumato.streams._iterables import Again, IterableStream
+from sfumato.streams._tables import ColumnSelection, FrameStream, ParquetStream, is_frame
 
 KINDS = {
     ".npy": "npy",

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.exceptions import StreamError
-from sfumato.streams._base import Chunk, Location
-from sfumato.streams._blocks import BufferRing, fill_rows
-from sfumato.streams._checks import check_weights
+from sfumato.exceptions import StreamError, one_line
+from sfumato.streams._base import BufferRing, Chunk, FileStream, Location, Stream, default_rows
+from sfumato.streams._rows import check_weights, fill_rows
 
 
 @dataclass(frozen=True)
@@ -207,3 +206,176 @@ def check_same_columns(
             f"{path} and {first_path} do not have the same columns: {'; '.join(parts)}. Choose "
             "common ones with columns=."
         )
+
+
+BATCHES_PER_CHUNK = 2
+"""A chunk is decoded in parts, so that its columns take little memory beside its rows."""
+
+FEWEST_ROWS = 1024
+"""Rows that are decoded together even where chunks are smaller."""
+
+READ_BYTES = 1 << 18
+"""Bytes of a column that are read at a time; else a whole row group would be kept."""
+
+
+class ParquetStream(FileStream):
+    """Rows of Parquet files with the same columns.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files.
+    choice : ColumnSelection
+        Which columns to use.
+    chunk_rows : int, optional
+        Rows per chunk.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], choice: ColumnSelection, chunk_rows: int | None = None
+    ) -> None:
+        super().__init__(paths)
+        found = [_outline(path) for path in self.paths]
+        layouts = [
+            TableSchema.of(schema, choice, str(path))
+            for path, (schema, _) in zip(self.paths, found, strict=True)
+        ]
+        first = layouts[0]
+        for path, layout in zip(self.paths, layouts, strict=True):
+            check_same_columns(path, layout.features, self.paths[0], first.features)
+        single = all(layout.dtype == np.float32 for layout in layouts)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self._layout = TableSchema(first.features, first.weights, self.dtype, first.ids)
+        self._file_rows = [n_rows for _, n_rows in found]
+        self.names = first.features
+        self.n_features = len(first.features)
+        self.n_rows = sum(self._file_rows)
+        self.weighted = choice.weights is not None
+        self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
+
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
+        rows = max(1, min(self._rows, self._file_rows[index]))
+        batches = self._batches(self.paths[index], max(FEWEST_ROWS, rows // BATCHES_PER_CHUNK))
+        return self._layout.gather(batches, rows, ring, str(self.paths[index]))
+
+    def _batches(self, path: Path, rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        done = group = count = 0
+        try:
+            with _open(path) as file:
+                count = file.num_row_groups
+                for group in range(count):  # One by one, so that an error has its number.
+                    # One thread: the others are for the consumer.
+                    for batch in file.iter_batches(
+                        rows, [group], columns=self._layout.columns, use_threads=False
+                    ):
+                        yield batch
+                        done += batch.num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise StreamError(
+                f"{path} cannot be read from row {done} (counting from 0) on, in row group {group} "
+                f"of {count} ({one_line(error)}); the file is damaged: write it again."
+            ) from error
+
+
+def _open(path: Path) -> Any:
+    """A Parquet file, of which only what is needed is read, and checked where it can be."""
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(
+        path, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+    )
+
+
+def _outline(path: Path) -> tuple[Any, int]:
+    """Schema and number of rows of a Parquet file."""
+    import pyarrow as pa
+
+    try:
+        with _open(path) as file:
+            return file.schema_arrow, int(file.metadata.num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise StreamError(
+            f"{path} cannot be read as Parquet ({one_line(error)}); the file is cut short, damaged "
+            "or of another format: write it again."
+        ) from error
+
+
+def is_frame(value: Any) -> bool:
+    """Whether an object is a table of pandas, polars or pyarrow, or one that looks like them."""
+    arrow = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+    return arrow and hasattr(value, "columns") and len(getattr(value, "shape", ())) == 2
+
+
+def as_table(frame: Any, choice: ColumnSelection, location: Location) -> Any:
+    """A frame as an Arrow table or record batch, without its index."""
+    import pyarrow as pa
+
+    try:
+        if hasattr(frame, "iloc"):
+            return pa.Table.from_pandas(_plain(frame, choice), preserve_index=False)
+        return frame if isinstance(frame, pa.RecordBatch) else pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise StreamError(
+            f"{location.source} is a {type(frame).__name__} that cannot be read as columns of "
+            f"numbers ({one_line(error)}); choose others with columns=."
+        ) from error
+
+
+def _plain(frame: Any, choice: ColumnSelection) -> Any:
+    """Columns of a pandas frame that are needed, in native types: Arrow knows no others."""
+    if choice.columns is not None:
+        frame = frame.loc[:, frame.columns.isin([*choice.columns, *choice.others])]
+    foreign = {
+        name: dtype.newbyteorder("=")
+        for name, dtype in frame.dtypes.items()
+        if isinstance(dtype, np.dtype) and not dtype.isnative
+    }
+    return frame.astype(foreign) if foreign else frame
+
+
+class FrameStream(Stream):
+    """Rows of a table in memory.
+
+    Parameters
+    ----------
+    frame : object
+        A table of pandas, polars or pyarrow.
+    choice : ColumnSelection
+        Which columns to use.
+    chunk_rows : int, optional
+        Rows per chunk.
+    """
+
+    def __init__(self, frame: Any, choice: ColumnSelection, chunk_rows: int | None = None) -> None:
+        self.source = f"the {type(frame).__name__}"
+        self._frame, self._choice = frame, choice
+        self.n_rows = int(frame.shape[0])
+        schema = self._slice(0, self.n_rows if self.n_rows < 100 else 100).schema
+        self._layout = TableSchema.of(schema, choice, self.source)
+        self.names = self._layout.features
+        self.n_features = len(self.names)
+        self.dtype = self._layout.dtype
+        self.weighted = choice.weights is not None
+        self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
+
+    def _slice(self, start: int, count: int) -> Any:
+        frame = self._frame
+        rows = frame.iloc[start : start + count] if hasattr(frame, "iloc") else frame.slice(
+            start, count
+        )  # fmt: skip
+        return as_table(rows, self._choice, Location(self.source, start))
+
+    def _read(self) -> Iterator[Chunk]:
+        n_rows = self.n_rows or 0
+        rows = max(1, min(self._rows, n_rows))
+        return self._layout.gather(self._pieces(rows), rows, BufferRing(), self.source)
+
+    def _pieces(self, rows: int) -> Iterator[Any]:
+        """The table in parts; each is checked, since pandas has columns that hold anything."""
+        for start in range(0, self.n_rows or 0, rows):
+            piece = self._slice(start, rows)
+            where = f"{self.source}, from row {start} (counting from 0) on,"
+            TableSchema.of(piece.schema, self._choice, where)
+            yield piece

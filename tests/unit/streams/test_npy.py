@@ -86,7 +86,7 @@ def test_places_are_counted_within_their_file(tmp_path: Path) -> None:
 MEMORY = """
 import resource, sys
 import numpy as np
-from sfumato.streams._npy import NpyStream
+from sfumato.streams._arrays import NpyStream
 from pathlib import Path
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sfumato.streams._blocks import fill_rows
+from sfumato.streams._rows import fill_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

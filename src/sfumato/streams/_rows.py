@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato._native import core
 from sfumato.exceptions import StreamError
 from sfumato.streams._base import Location
 
 NUMBERS = "biuf"
 """Kinds of NumPy types that hold real numbers."""
+
+TURNED_BYTES = 1 << 18
+"""Size of the block of rows that is written column by column. It must stay in the cache until all
+columns are in; with 131,072 rows of 32 doubles, blocks of 512 to 8,192 rows took 0.4 of the time of
+one block."""
 
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -95,3 +102,16 @@ def check_weights(values: Any, n_rows: int, location: Location) -> NDArray[np.fl
             "(counting from 0); weights must be finite and not negative."
         )
     return weights
+
+
+def fill_rows(columns: Sequence[NDArray[Any]], out: NDArray[Any]) -> None:
+    """Write each column into its place in the rows of a C-ordered array."""
+    alike = all(column.dtype == out.dtype and column.flags.c_contiguous for column in columns)
+    if alike and out.dtype in (np.float32, np.float64) and out.flags.c_contiguous:
+        getattr(core, f"turn_{out.dtype.name}")(list(columns), out)
+        return
+    step = max(16, TURNED_BYTES // max(1, out.itemsize * out.shape[1]))
+    for start in range(0, out.shape[0], step):
+        block = out[start : start + step]
+        for column, values in enumerate(columns):
+            block[:, column] = values[start : start + step]
