@@ -1,16 +1,114 @@
-"""Errors of the library. Each says what was given, what is wrong and what to do."""
+"""Errors of the library. A message says what was given, what is wrong and what to do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["ParameterError", "ParameterTypeError", "StreamError", "UserError"]
+
+SIMILARITY = 0.4
+"""Ratio of ``difflib`` from which a known name is suggested, between 0 and 1; chosen by hand. The
+default of ``difflib``, 0.6, misses typing errors in names of three or four letters."""
+
 
 class UserError(Exception):
-    """What was asked of a command cannot be done."""
+    """A command cannot do what its options ask for.
+
+    The command line prints the message without a traceback, and exits with code 2.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from sfumato.exceptions import UserError
+    >>> from sfumato.files import OutputFolder
+    >>> try:
+    ...     OutputFolder(Path(__file__), ("labels.csv",)).check()
+    ... except UserError as error:
+    ...     print("is a file, not a folder" in str(error))
+    True
+    """
 
 
 class StreamError(ValueError):
-    """The data is not as it should be; the message names the file, the row and the column."""
+    """Data of a stream cannot be read or used.
+
+    The message names the file, the row and the column, as far as they are known.
+
+    Examples
+    --------
+    >>> from sfumato import stream
+    >>> from sfumato.exceptions import StreamError
+    >>> try:
+    ...     stream([])
+    ... except StreamError as error:
+    ...     print(error)
+    the iterable gave no chunk; give one that yields arrays or tables of rows.
+    """
+
+
+class ParameterError(ValueError):
+    """A parameter has a value that is not allowed.
+
+    Parameters
+    ----------
+    message : str
+        What was given, what is wrong and what to do.
+    name : str
+        Name of the parameter.
+    value : object, default=None
+        Value that was given.
+
+    Attributes
+    ----------
+    name : str
+    value : object
+
+    Examples
+    --------
+    >>> from sfumato import REFCMFS
+    >>> from sfumato.exceptions import ParameterError
+    >>> try:
+    ...     REFCMFS(n_clusters=0).fit([[0.0], [1.0]])
+    ... except ParameterError as error:
+    ...     print(error.name, error.value)
+    n_clusters 0
+    """
+
+    # Only the message is in ``args``; the default of ``name`` is for pickle, which sets it later.
+    def __init__(self, message: str, name: str = "", value: Any = None) -> None:
+        super().__init__(message)
+        self.name, self.value = name, value
+
+
+class ParameterTypeError(ParameterError, TypeError):
+    """A parameter has a value of a type that is not allowed.
+
+    Both a ValueError and a TypeError, like scikit-learn's ``InvalidParameterError``.
+
+    Examples
+    --------
+    >>> from sfumato import REFCMFS
+    >>> try:
+    ...     REFCMFS(n_clusters="8").fit([[0.0], [1.0]])
+    ... except TypeError as error:
+    ...     print(error)
+    n_clusters='8' is not an integer; use e.g. 8.
+    """
 
 
 def one_line(error: BaseException | str) -> str:
     """Text of an error without line breaks, and without its final period."""
     return " ".join(str(error).split()).removesuffix(".") or type(error).__name__
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Question with the most similar known name, whatever its case; empty if none is similar.
+
+    >>> did_you_mean("nativ", ["native", "reference"])
+    "did you mean 'native'?"
+    """
+    lower = {word.lower(): word for word in known}
+    nearest = get_close_matches(str(name).lower(), lower, n=1, cutoff=SIMILARITY)
+    return f"did you mean {lower[nearest[0]]!r}?" if nearest else ""

@@ -1,21 +1,113 @@
-"""Files that appear whole or not at all, and replace nothing unless told to."""
+"""Files that appear whole or not at all, and replace others only on request."""
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.exceptions import UserError, one_line
 
+__all__ = ["OutputFolder", "write_atomically"]
+
+
+@contextmanager
+def write_atomically(
+    path: str | os.PathLike[str], *, overwrite: bool = False, partial: str | None = None
+) -> Iterator[Path]:
+    """Write a file that appears under its name only when it is complete and on disk.
+
+    A context manager: its value is the path of an empty file in the same folder. When the block
+    ends, that file takes the name ``path``. If the block raises, it is removed, and a former file
+    ``path`` stays as it was.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, in a folder that exists.
+    overwrite : bool, default=False
+        Whether a file of that name may be replaced.
+    partial : str, optional
+        Name of the unfinished file; random by default. With a name, what a killed process left is
+        replaced by the next one; but two processes must not write at the same time.
+
+    Yields
+    ------
+    unfinished : Path
+        Where to write.
+
+    Raises
+    ------
+    FileExistsError
+        If there is such a file and it may not be replaced, before or after the block.
+    IsADirectoryError
+        If ``path`` is a folder.
+    OSError
+        If the file cannot be made, flushed to disk or renamed. Errors of the block are not changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sfumato.files import write_atomically
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "numbers.txt")
+    ...     with write_atomically(path) as unfinished:
+    ...         _ = unfinished.write_text("1 2 3")
+    ...     print(path.read_text())
+    1 2 3
+    """
+    path = Path(path)
+    folder = path.absolute().parent
+    unfinished = folder / (partial or f".sfumato-{secrets.token_hex(8)}.part")
+    _check_free(path, overwrite)
+    try:
+        with naming(path):
+            unfinished.open("wb" if partial else "xb").close()
+        yield unfinished
+        with naming(path):
+            _sync(unfinished)
+        _check_free(path, overwrite)  # Again: a file may have come in the meantime.
+        with naming(path):
+            unfinished.replace(path)
+        _sync_folder(folder)
+    finally:
+        with suppress(OSError):  # The first error counts.
+            unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Raise any OSError again with the name of the file that was to be written, and advice."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(
+            error.errno or errno.EIO,
+            f"cannot be written ({one_line(error)}); nothing was left there. Make room, or give "
+            "another path",
+            str(path),
+        ) from error
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder; give the path of a file", str(path))
+    if os.path.lexists(path) and not overwrite:
+        raise FileExistsError(
+            errno.EEXIST, "exists already; give another path, or overwrite=True", str(path)
+        )
+
 
 @dataclass(frozen=True)
-class Folder:
-    """A folder where some files are to appear, whole or not at all.
+class OutputFolder:
+    """A folder for the results of a command: several files that appear together or not at all.
 
     Parameters
     ----------
@@ -25,6 +117,17 @@ class Folder:
         Names of the files.
     force : bool, default=False
         Whether files of these names may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sfumato.files import OutputFolder
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder = OutputFolder(Path(place, "out"), ("a.txt",))
+    ...     folder.write({"a.txt": lambda path: path.write_text("1")})
+    ...     print((folder.path / "a.txt").read_text())
+    1
     """
 
     path: Path
@@ -32,7 +135,7 @@ class Folder:
     force: bool = False
 
     def check(self) -> None:
-        """Raise UserError if the files could not be written here; leaves nothing behind."""
+        """Raise UserError if the files cannot be written here; makes no file or folder."""
         existing = self.path.absolute()
         while not existing.exists():
             existing = existing.parent
@@ -48,7 +151,7 @@ class Folder:
             )
 
     def write(self, writers: Mapping[str, Callable[[Path], object]]) -> None:
-        """Let each writer write its file, then put all of them in place.
+        """Write each file by a function of its own, then put all of them in place.
 
         Parameters
         ----------
@@ -63,12 +166,12 @@ class Folder:
         self.fill(fill)
 
     def fill(self, function: Callable[[Path], object]) -> None:
-        """Let a function write all files into a folder beside, then put them in place.
+        """Write all files by one function into a temporary folder, then put them in place.
 
         Parameters
         ----------
         function : callable
-            Takes the path of an empty folder, and leaves files of some of the names there.
+            Takes the path of an empty folder, and writes files of some of the names into it.
         """
         self.check()
         made = [p for p in (self.path, *self.path.parents) if not p.exists()]
@@ -88,7 +191,7 @@ class Folder:
                     placed.append(target)
                 (stage / name).replace(target)
             stage.rmdir()
-            _sync(self.path)
+            _sync_folder(self.path)
         except BaseException as error:
             _undo(stage, placed, made)
             if isinstance(error, OSError):
@@ -99,13 +202,19 @@ class Folder:
             raise
 
 
-def _sync(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+def _sync(path: Path, flags: int = os.O_RDWR) -> None:
+    """Wait until a file is on disk."""
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync_folder(path: Path) -> None:
+    """Wait until the entries of a folder are on disk, where the system can do that."""
+    with suppress(OSError):
+        _sync(path, os.O_RDONLY)
 
 
 def _undo(stage: Path | None, placed: Sequence[Path], made: Sequence[Path]) -> None:
@@ -114,6 +223,6 @@ def _undo(stage: Path | None, placed: Sequence[Path], made: Sequence[Path]) -> N
         path.unlink(missing_ok=True)
     if stage is not None:
         shutil.rmtree(stage, ignore_errors=True)
-    with suppress(OSError):  # Somebody else's files are in it by now.
+    with suppress(OSError):  # Other files are in it by now.
         for folder in made:
             folder.rmdir()

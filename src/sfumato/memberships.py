@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato._checks import Auto, is_auto, require_integer, require_number, resolve_part
 from sfumato._typing import Floats
+from sfumato.exceptions import ParameterError
 
 DEFAULT_ACTIVE = 5
 """``n_active="auto"``: few enough to read, enough for a point between several clusters."""
@@ -240,9 +241,11 @@ class Simplex(Membership):
     def resolve(self, n_clusters: int) -> Self:
         """Rule with ``n_active`` a number or None; gamma may still be "auto"."""
         if self.gamma is not None and self.n_active is not None:
-            raise ValueError(
+            raise ParameterError(
                 f"Simplex(gamma={self.gamma!r}, n_active={self.n_active!r}): the two exclude one "
-                "another; give gamma, or n_active, and leave the other None."
+                "another; give gamma, or n_active, and leave the other None.",
+                "gamma",
+                self.gamma,
             )
         if self.gamma is None:
             n_active = "auto" if self.n_active is None else self.n_active
@@ -283,7 +286,8 @@ def resolve_n_active(n_active: int | Auto, n_clusters: int) -> int:
     advice = f"use 1 <= n_active <= n_clusters={n_clusters}, or 'auto'"
     require_integer("n_active", n_active, least=1, advice=advice)
     if int(n_active) > n_clusters:
-        raise ValueError(f"n_active={n_active} exceeds n_clusters={n_clusters}; {advice}.")
+        message = f"n_active={n_active} exceeds n_clusters={n_clusters}; {advice}."
+        raise ParameterError(message, "n_active", n_active)
     return int(n_active)
 
 

@@ -13,7 +13,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from os import PathLike
@@ -27,6 +26,8 @@ from sklearn.base import BaseEstimator
 from sfumato._data import Data, checksum
 from sfumato._engines.chunked import ChunkedData
 from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Outcome, Step
+from sfumato.exceptions import ParameterError
+from sfumato.files import write_atomically
 
 FORMAT = 1
 IRRELEVANT = {"checkpoint", "n_threads"}
@@ -89,29 +90,18 @@ class Checkpoint:
         """Write the file; the one before is there until the new one is whole."""
         began = time.monotonic()
         try:
-            self._replace()
+            partial = f"{self.path.name}.partial"  # What a killed fit left is written anew.
+            with write_atomically(self.path, overwrite=True, partial=partial) as path:
+                path.write_bytes(self._bytes())
         except OSError as error:
             warnings.warn(
-                f"The checkpoint {self.path} cannot be written ({error}); the fit goes on, and the "
-                "file keeps the state before.",
+                f"The checkpoint {self.path} cannot be written ({error.__cause__ or error}); the "
+                "fit goes on, and the file keeps the state before.",
                 RuntimeWarning,
                 stacklevel=2,
             )
         now = time.monotonic()
         self._due = now + max(LEAST_PAUSE, PAUSE_PER_WRITE * (now - began))
-
-    def _replace(self) -> None:
-        partial = self.path.with_name(self.path.name + ".partial")
-        try:
-            with partial.open("wb") as file:
-                file.write(self._bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.path)
-        except BaseException:  # Ctrl-C too.
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
 
     def _bytes(self) -> bytes:
         name, keys, *numbers = self._rng_state
@@ -141,14 +131,13 @@ class Checkpoint:
                 starts = header["starts"].items()
                 states = {int(n): _state(plain, f"{n}.", arrays) for n, plain in starts}
         except Exception as error:  # Whatever a damaged archive makes its readers raise.
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} is no checkpoint of sfumato, or is damaged "
-                f"({error}); remove it, or give another path."
+            raise self._error(
+                f"is no checkpoint of sfumato, or is damaged ({error}); remove it, or give another "
+                "path."
             ) from error
         if header["format"] != FORMAT:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} was written by another version of sfumato; remove "
-                "it, or give another path."
+            raise self._error(
+                "was written by another version of sfumato; remove it, or give another path."
             )
         self._compare(stored)
         self._rng_state, self.tuned, self.states = rng_state, tuned, states
@@ -169,9 +158,9 @@ class Checkpoint:
             if stored.get(name) != self.identity.get(name)
         ]
         if different:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} is of another fit: {'; '.join(different[:3])}. "
-                "Give the same data and parameters, or another path, or remove the file."
+            raise self._error(
+                f"is of another fit: {'; '.join(different[:3])}. Give the same data and "
+                "parameters, or another path, or remove the file."
             )
 
     def _check_place(self) -> None:
@@ -179,10 +168,14 @@ class Checkpoint:
         folder = self.path.parent
         if self.path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             what = "is a folder" if self.path.is_dir() else "cannot be written to"
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} {what}; give the path of a file in a folder that "
-                "exists and that you may write to."
+            raise self._error(
+                f"{what}; give the path of a file in a folder that exists and that you may write "
+                "to."
             )
+
+    def _error(self, problem: str) -> ParameterError:
+        path = str(self.path)
+        return ParameterError(f"checkpoint={path!r} {problem}", "checkpoint", path)
 
 
 def identity_of(estimator: Any, data: Data | ChunkedData) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sfumato._data import Data, computing_dtype, csr_or_dense, distinct_rows
 from sfumato._survey import RangeSummary, summarize_range
 from sfumato._typing import Floats
 from sfumato._validation.limits import check_overflow, check_total, check_underflow
+from sfumato.exceptions import ParameterError
 
 
 def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
@@ -52,17 +53,21 @@ def check_enough_rows(data: Data, n_clusters: int) -> None:
 def check_row_count(n_rows: int, n_clusters: int) -> None:
     """Raise if there are fewer rows than clusters."""
     if n_rows < n_clusters:
-        raise ValueError(
+        raise ParameterError(
             f"n_samples={n_rows} is fewer than n_clusters={n_clusters}; give more rows or use "
-            f"n_clusters <= {n_rows}."
+            f"n_clusters <= {n_rows}.",
+            "n_clusters",
+            n_clusters,
         )
 
 
 def raise_too_few_distinct(count: int, n_clusters: int) -> NoReturn:
     """Say that there are fewer different rows than clusters."""
-    raise ValueError(
+    raise ParameterError(
         f"X has only {count} distinct rows of positive weight, fewer than "
-        f"n_clusters={n_clusters}; use n_clusters <= {max(1, count)}."
+        f"n_clusters={n_clusters}; use n_clusters <= {max(1, count)}.",
+        "n_clusters",
+        n_clusters,
     )
 
 

@@ -14,6 +14,7 @@ from sfumato._checks import require_integer
 from sfumato._survey import RangeSummary
 from sfumato._typing import Floats
 from sfumato._validation.limits import check_overflow
+from sfumato.exceptions import ParameterError
 
 
 def check_counts(estimator: Any) -> None:
@@ -27,9 +28,11 @@ def check_counts(estimator: Any) -> None:
         require_integer("n_threads", estimator.n_threads, least=1, advice=advice)
     tol = estimator.tol
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < 1:
-        raise ValueError(
+        raise ParameterError(
             f"tol={tol!r} must be a number in [0, 1): the relative fall of the objective at which "
-            "to stop; use e.g. 1e-7, or 0 to go on until it no longer falls."
+            "to stop; use e.g. 1e-7, or 0 to go on until it no longer falls.",
+            "tol",
+            tol,
         )
 
 

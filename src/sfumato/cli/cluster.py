@@ -24,7 +24,7 @@ from sfumato.cli.tables import Source
 from sfumato.cli.telling import telling
 from sfumato.estimators import REFCMFS, CappedREFCMFS
 from sfumato.exceptions import UserError
-from sfumato.files import Folder
+from sfumato.files import OutputFolder
 
 MOST_ACTIVE = 5
 """Memberships per row that "auto" chooses, at most."""
@@ -57,7 +57,7 @@ def cluster_file(
     """
     _require_writers(file_format)
     names = [f"{name}.{file_format}" for name in ("labels", "memberships", "centers")]
-    folder = Folder(output, (*names, "summary.json"), force)
+    folder = OutputFolder(output, (*names, "summary.json"), force)
     folder.check()
     steady = model.checkpoint is not None
     limit = default_limit(steady) if memory is None else memory
@@ -95,7 +95,7 @@ def _require_streamable(source: Source, needed: int, limit: int) -> None:
         )
 
 
-def _cluster_whole(source: Source, model: REFCMFS | CappedREFCMFS, folder: Folder) -> None:
+def _cluster_whole(source: Source, model: REFCMFS | CappedREFCMFS, folder: OutputFolder) -> None:
     """The job where all data is in memory."""
     table = source.read()
     began = time.perf_counter()

@@ -20,7 +20,7 @@ from sfumato.cli.table_streams import StreamedTable, streamed_table
 from sfumato.cli.tables import Source, Table
 from sfumato.estimators import REFCMFS, CappedREFCMFS
 from sfumato.exceptions import UserError
-from sfumato.files import Folder
+from sfumato.files import OutputFolder
 from sfumato.streams import Stream
 from sfumato.streams._lazy import together
 
@@ -34,7 +34,7 @@ SHORTEST_MEMBERSHIP = 3
 def cluster_streamed(
     source: Source,
     model: REFCMFS | CappedREFCMFS,
-    folder: Folder,
+    folder: OutputFolder,
     limit: int,
     n_active: int,
 ) -> None:
@@ -46,7 +46,7 @@ def cluster_streamed(
         File or folder, and which part of it to use.
     model : REFCMFS or CappedREFCMFS
         Estimator to fit; the second also says which rows are outliers.
-    folder : Folder
+    folder : OutputFolder
         Where the results are to appear.
     limit : int
         Bytes that the process may take.
@@ -110,12 +110,16 @@ class Results:
     table : StreamedTable
     rows : Stream
         Its rows, with identifiers if it has some.
-    folder : Folder
+    folder : OutputFolder
         Whose names say how to write: labels, memberships, centers.
     """
 
     def __init__(
-        self, model: REFCMFS | CappedREFCMFS, table: StreamedTable, rows: Stream, folder: Folder
+        self,
+        model: REFCMFS | CappedREFCMFS,
+        table: StreamedTable,
+        rows: Stream,
+        folder: OutputFolder,
     ) -> None:
         self.model, self.table, self.rows, self.folder = model, table, rows, folder
         self.n_rows = 0
@@ -246,7 +250,7 @@ class ParquetLines:
         self.close()
 
 
-def _check_space(folder: Folder, table: StreamedTable, n_rows: int | None) -> None:
+def _check_space(folder: OutputFolder, table: StreamedTable, n_rows: int | None) -> None:
     """Raise before a long fit if the results certainly do not fit on the disk.
 
     Only what is sure is counted: of .csv files the shortest lines that there can be, one

@@ -19,7 +19,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from sfumato import plotting as pictures
 from sfumato.estimators import REFCMFS, FuzzyCMeans
-from sfumato.files import Folder
+from sfumato.files import OutputFolder
 from sfumato.metrics import clustering_accuracy, nmi
 
 CLUSTERS = 10
@@ -86,7 +86,7 @@ def demo(output: Path, force: bool) -> None:
     force : bool
         Whether to replace pictures that are there.
     """
-    folder = Folder(output, ("convergence.png", "memberships.png"), force)
+    folder = OutputFolder(output, ("convergence.png", "memberships.png"), force)
     folder.check()
     console = Console(markup=False, highlight=False, soft_wrap=True)
     X, y = load_digits(return_X_y=True)

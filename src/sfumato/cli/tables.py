@@ -5,7 +5,6 @@ Messages here reach the user of the command line as they are, so they name its o
 
 from __future__ import annotations
 
-import difflib
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.exceptions import UserError, one_line
+from sfumato.exceptions import UserError, did_you_mean, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,8 +132,7 @@ class Source:
         asked = [*self.columns, *self.exclude, *([self.id_column] if self.id_column else [])]
         for name in asked:
             if name not in available:
-                nearest = difflib.get_close_matches(name, available, n=1, cutoff=0.4)
-                hint = f"did you mean {nearest[0]!r}?" if nearest else _listed(available)
+                hint = did_you_mean(name, available) or _listed(available)
                 raise UserError(f"{self.path} has no column {name!r}; {hint}")
         dropped = {*self.exclude, self.id_column}
         chosen = dict.fromkeys(self.columns or available)

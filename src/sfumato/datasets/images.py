@@ -8,19 +8,19 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
-from difflib import get_close_matches
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sfumato.datasets.catalog import CATALOG, DataSet
+from sfumato.exceptions import did_you_mean
+from sfumato.files import write_atomically
 
 VARIABLE = "SFUMATO_DATA"
 """Environment variable that names a folder with files of data sets."""
@@ -148,8 +148,8 @@ def _require_known(name: Any) -> None:
     """Raise unless there is such a set, with a suggestion if one is spelled alike."""
     if isinstance(name, str) and name in CATALOG:
         return
-    close = get_close_matches(str(name).lower(), CATALOG, n=1)
-    hint = f"did you mean {close[0]!r}? The sets are" if close else "use one of"
+    hint = did_you_mean(name, CATALOG)
+    hint = f"{hint} The sets are" if hint else "use one of"
     known = ", ".join(map(repr, CATALOG))
     raise ValueError(f"name={name!r} is not a known data set; {hint} {known}.")
 
@@ -209,13 +209,8 @@ def _read(file: Path) -> Table:
 def _write(file: Path, table: Table) -> None:
     """Write a file whole or not at all, also if another process does the same."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.{uuid4().hex}.part")
-    try:
-        with part.open("xb") as handle:
-            np.savez_compressed(handle, X=table[0], y=table[1])
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    with write_atomically(file, overwrite=True) as part, part.open("wb") as handle:
+        np.savez_compressed(handle, X=table[0], y=table[1])
 
 
 # Downloads.

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sfumato.files import Folder
+from sfumato.files import OutputFolder
 from sfumato.paper.experiment import GRID_METHOD, Cell, sample_of
 from sfumato.paper.methods import METHODS
 
@@ -78,7 +78,7 @@ def illustrate(data: str, folder: Path) -> Illustration:
     if kept is None:
         kept = _fit(data)
         writer = partial(_write, kept)
-        Folder(folder / FOLDER, (name,), force=True).write({name: writer})
+        OutputFolder(folder / FOLDER, (name,), force=True).write({name: writer})
     return kept
 
 

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from rich.progress import Progress as Bars
 
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG
-from sfumato.exceptions import UserError
-from sfumato.files import Folder
+from sfumato.exceptions import UserError, did_you_mean
+from sfumato.files import OutputFolder
 from sfumato.paper.expected import SETS
 from sfumato.paper.experiment import QUICK_RUNS, QUICK_SETS, RUNS, STAND_IN, Cell, Experiment
 from sfumato.paper.methods import METHODS
@@ -53,7 +52,7 @@ def reproduce(
     """
     show = Display(Console(stderr=True))
     experiment = checked(experiment, show.say)
-    Folder(output, ()).check()
+    OutputFolder(output, ()).check()
     store = Store(output / CELLS, setting())
     if write_only and not store.load():
         raise UserError(f"{output} holds no finished runs; leave --write-only out to run them.")
@@ -206,7 +205,7 @@ def _chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[st
         raise UserError(f"{option} names nothing; use {', '.join(known)}, or leave it out.")
     for name in names:
         if name.lower() not in by_lower:
-            near = get_close_matches(name.lower(), by_lower, n=1)
-            hint = f" Did you mean {by_lower[near[0]]}?" if near else ""
-            raise UserError(f"{option} {name} is not known; use {', '.join(known)}.{hint}")
+            hint = did_you_mean(name, known)
+            message = f"{option} {name} is not known; use {', '.join(known)}"
+            raise UserError(f"{message} ({hint})" if hint else f"{message}.")
     return tuple(dict.fromkeys(by_lower[name.lower()] for name in names))

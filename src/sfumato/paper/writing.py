@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from sfumato.files import Folder
+from sfumato.files import OutputFolder
 from sfumato.paper.comparison import Line, chosen, lines, tally, to_csv
 from sfumato.paper.drawing import save
 from sfumato.paper.expected import FUZZIFIER, printed_active
@@ -47,7 +47,7 @@ def write_all(results: Results, experiment: Experiment, output: Path) -> None:
         for ending in (".png", ".svg")
     }
     folder = output / FIGURES
-    Folder(folder, tuple(drawn), force=True).write(
+    OutputFolder(folder, tuple(drawn), force=True).write(
         {name: partial(save, figure) for name, figure in drawn.items()}
     )
     pictures = {
@@ -62,7 +62,7 @@ def write_all(results: Results, experiment: Experiment, output: Path) -> None:
     writers: dict[str, Callable[[Path], object]] = {
         name: partial(_write, text) for name, text in texts.items()
     }
-    Folder(output, tuple(texts), force=True).write(writers)
+    OutputFolder(output, tuple(texts), force=True).write(writers)
 
 
 def draw(

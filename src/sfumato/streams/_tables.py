@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.exceptions import StreamError, one_line
+from sfumato.exceptions import StreamError, did_you_mean, one_line
 from sfumato.streams._base import BufferRing, Chunk, FileStream, Location, Stream, default_rows
 from sfumato.streams._rows import check_weights, fill_rows
 
@@ -36,8 +35,7 @@ class ColumnSelection:
         present = Counter(available)
         for name in asked:
             if name not in present:
-                nearest = difflib.get_close_matches(str(name), available, n=1, cutoff=0.4)
-                hint = f"did you mean {nearest[0]!r}?" if nearest else listed(available)
+                hint = did_you_mean(name, available) or listed(available)
                 raise StreamError(f"{source} has no column {name!r}; {hint}")
         for other, option in ((self.weights, "weights="), (self.ids, "ids=")):
             if self.columns is not None and other in self.columns:

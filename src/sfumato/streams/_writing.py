@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sfumato.exceptions import one_line
+from sfumato.files import naming, write_atomically
 
 GROUP_ROWS = 1 << 20
 """Lines of a row group: results of small chunks are collected until they are so many."""
@@ -44,71 +41,32 @@ def write_parquet(
     overwrite : bool, default=False
         Whether a file of that name may be replaced.
     """
-    _check_free(path, overwrite)
-    temporary: Path | None = None
     try:
-        part = path.absolute().parent / f".sfumato-{secrets.token_hex(8)}.part"
-        try:
-            part.open("xb").close()
-        except OSError as error:
-            raise _unwritten(path, error) from error
-        temporary = part
-        _write(results, part, path, names, dtype)
-        _check_free(path, overwrite)  # Again: a file may have come in the meantime.
-        temporary.replace(path)
-        with suppress(OSError):  # Not all file systems can do that for a folder.
-            _sync(path.absolute().parent)
-    except BaseException:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise
+        with write_atomically(path, overwrite=overwrite) as unfinished:
+            _write(results, unfinished, path, names, dtype)
     finally:
         close = getattr(results, "close", None)
         if close is not None:
             close()
 
 
-def _check_free(path: Path, overwrite: bool) -> None:
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder; give the path of a file", str(path))
-    if os.path.lexists(path) and not overwrite:
-        raise FileExistsError(
-            errno.EEXIST, "exists already; give another path, or overwrite=True", str(path)
-        )
-
-
-def _unwritten(path: Path, error: OSError) -> OSError:
-    """The error again, with what was to be written and what to do."""
-    return OSError(
-        error.errno or errno.EIO,
-        f"cannot be written ({one_line(error)}); nothing was left there. Make room, or give "
-        "another path",
-        str(path),
-    )
-
-
 def _write(
-    results: Iterator[Any], part: Path, path: Path, names: Sequence[str], dtype: np.dtype[Any]
+    results: Iterator[Any], unfinished: Path, path: Path, names: Sequence[str], dtype: np.dtype[Any]
 ) -> None:
-    """All results into the file ``part``, and on to the disk."""
+    """Write all results to the file ``unfinished``; errors name ``path``."""
     from pyarrow import parquet
 
     writer = None
     try:
         for table in _groups(results, names, dtype):
-            try:
+            with naming(path):
                 if writer is None:
-                    writer = parquet.ParquetWriter(part, table.schema)
+                    writer = parquet.ParquetWriter(unfinished, table.schema)
                 writer.write_table(table)
-            except OSError as error:
-                raise _unwritten(path, error) from error
-        try:
-            if writer is not None:
-                finished, writer = writer, None
+        if writer is not None:
+            finished, writer = writer, None
+            with naming(path):
                 finished.close()
-            _sync(part)
-        except OSError as error:
-            raise _unwritten(path, error) from error
     finally:
         if writer is not None:
             with suppress(OSError):  # It writes its footer, to a file that is removed anyway.
@@ -158,12 +116,3 @@ def _table(result: Any, first_row: int, names: Sequence[str]) -> Any:
     return pa.table(
         {name: np.ascontiguousarray(values) for name, values in zip(names, columns, strict=True)}
     )
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

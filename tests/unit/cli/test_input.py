@@ -1,8 +1,5 @@
 """Files in, files out."""
 
-import json
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +8,6 @@ import scipy.sparse as sp
 from sfumato.cli import tables
 from sfumato.cli.tables import Source, Table
 from sfumato.exceptions import UserError
-from sfumato.files import Folder
 
 NUMBERS = pd.DataFrame({"a": [1.5, 2.5, 0.1 + 0.2], "b": [4, 5, 6], "flag": [True, False, True]})
 MIXED = NUMBERS.assign(name=["NA", "007", "x"])
@@ -247,99 +243,3 @@ class TestFrames:
         table = Table(np.zeros((2, 2)), ("a", "b"), "row", range(2))
         frame = tables.memberships_frame(table, self.memberships)
         assert frame["row"].tolist() == [0, 0, 1]
-
-
-def text(content):
-    return lambda path: path.write_text(content)
-
-
-def names_in(folder):
-    return sorted(path.name for path in folder.iterdir()) if folder.exists() else None
-
-
-class TestFolder:
-    def test_files_appear(self, tmp_path):
-        folder = Folder(tmp_path / "deep" / "out", ("a", "b"))
-        folder.write({"a": text("1"), "b": text("2")})
-        assert names_in(folder.path) == ["a", "b"]
-        assert (folder.path / "b").read_text() == "2"
-
-    def test_existing_files_are_kept_unless_forced(self, tmp_path):
-        (tmp_path / "b").write_text("old")
-        with pytest.raises(UserError, match=r"already holds b; .*--force"):
-            Folder(tmp_path, ("a", "b")).check()
-        with pytest.raises(UserError, match=r"already holds b; .*--force"):
-            Folder(tmp_path, ("a", "b")).write({"a": text("1"), "b": text("2")})
-        assert names_in(tmp_path) == ["b"]
-        assert (tmp_path / "b").read_text() == "old"
-        Folder(tmp_path, ("a", "b"), force=True).write({"a": text("1"), "b": text("2")})
-        assert (tmp_path / "b").read_text() == "2"
-
-    def test_a_link_to_nowhere_counts_as_existing(self, tmp_path):
-        (tmp_path / "a").symlink_to(tmp_path / "nowhere")
-        with pytest.raises(UserError, match="already holds a"):
-            Folder(tmp_path, ("a",)).check()
-
-    def test_a_file_that_comes_meanwhile_is_kept(self, tmp_path):
-        def slow(path):
-            path.write_text("ours")
-            (tmp_path / "a").write_text("theirs")
-
-        with pytest.raises(UserError, match="already holds a"):
-            Folder(tmp_path, ("a", "b")).write({"b": text("2"), "a": slow})
-        assert names_in(tmp_path) == ["a"]
-        assert (tmp_path / "a").read_text() == "theirs"
-
-    def test_check_leaves_nothing(self, tmp_path):
-        Folder(tmp_path / "new", ("a",)).check()
-        assert names_in(tmp_path) == []
-
-    @pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt()])
-    @pytest.mark.parametrize("existing", [False, True])
-    def test_failure_while_writing_leaves_nothing(self, tmp_path, error, existing):
-        out = tmp_path / "deep" / "out"
-        if existing:
-            out.mkdir(parents=True)
-            (out / "other").write_text("theirs")
-
-        def half(path):
-            path.write_text("half of")
-            raise error
-
-        with pytest.raises(type(error)):
-            Folder(out, ("a", "b")).write({"a": text("whole"), "b": half})
-        assert names_in(out) == (["other"] if existing else None)
-        assert existing or names_in(tmp_path) == []
-
-    def test_failure_leaves_forced_files_as_they_were(self, tmp_path):
-        (tmp_path / "a").write_text("old")
-
-        def fail(path):
-            raise OSError(28, "No space left on device")
-
-        with pytest.raises(UserError, match=r"cannot be written to .*No space left.*nothing new"):
-            Folder(tmp_path, ("a", "b"), force=True).write({"a": text("new"), "b": fail})
-        assert names_in(tmp_path) == ["a"]
-        assert (tmp_path / "a").read_text() == "old"
-
-    def test_failure_while_placing_removes_what_was_placed(self, tmp_path):
-        (tmp_path / "b").mkdir()  # A file cannot replace a folder.
-        with pytest.raises(UserError, match="cannot be written to"):
-            Folder(tmp_path, ("a", "b"), force=True).write({"a": text("1"), "b": text("2")})
-        assert names_in(tmp_path) == ["b"]
-
-    def test_a_file_where_the_folder_should_be(self, tmp_path):
-        (tmp_path / "out").write_text("")
-        for path in (tmp_path / "out", tmp_path / "out" / "deeper"):
-            with pytest.raises(UserError, match="is a file, not a folder"):
-                Folder(path, ("a",)).check()
-
-    def test_a_folder_without_permission(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(os, "access", lambda *_: False)
-        with pytest.raises(UserError, match="may not be written to"):
-            Folder(tmp_path / "out", ("a",)).check()
-
-    def test_files_have_the_usual_permissions(self, tmp_path):
-        Folder(tmp_path, ("a",)).write({"a": text(json.dumps({}))})
-        (tmp_path / "reference").write_text("")
-        assert (tmp_path / "a").stat().st_mode == (tmp_path / "reference").stat().st_mode

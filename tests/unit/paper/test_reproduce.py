@@ -60,8 +60,8 @@ def test_what_options_ask_for():
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        (["--sets", "yael"], "Did you mean yale?"),
-        (["--methods", "kmeans"], "Did you mean K-Means?"),
+        (["--sets", "yael"], "did you mean 'yale'?"),
+        (["--methods", "kmeans"], "did you mean 'K-Means'?"),
         (["--sets", ","], "names nothing"),
         (["--runs", "0"], "--runs"),
         (["--time-limit", "-1"], "--time-limit"),
