@@ -17,7 +17,7 @@ def run(folder, *options):
     path = folder / "rows.csv"
     pd.DataFrame(made.data, columns=list("abc")).to_csv(path, index=False)
     output = folder / "results"
-    words = ["cluster", str(path), "--clusters", "3", "--output", str(output), *options]
+    words = ["cluster", str(path), "--n-clusters", "3", "--output", str(output), *options]
     result = CliRunner().invoke(cli.program(), words)
     assert result.exit_code == 0, result.output
     labels = pd.read_csv(output / "labels.csv")
@@ -46,6 +46,6 @@ def test_without_it_there_are_no_columns_of_outliers(tmp_path):
 def test_a_cap_that_is_infinite_is_null(tmp_path):
     path = tmp_path / "rows.csv"
     pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.2, 9.0]}).to_csv(path, index=False)
-    words = ["cluster", str(path), "--clusters", "2", "--robust", "--output", str(tmp_path / "o")]
+    words = ["cluster", str(path), "--n-clusters", "2", "--robust", "--output", str(tmp_path / "o")]
     assert CliRunner().invoke(cli.program(), words).exit_code == 0
     assert json.loads((tmp_path / "o" / "summary.json").read_text())["cap"] is None

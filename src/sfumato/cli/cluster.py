@@ -19,9 +19,14 @@ from sfumato.cli import tables
 from sfumato.cli.cluster_stream import cluster_streamed
 from sfumato.cli.memory import default_limit, memory_of_whole, size_text
 from sfumato.cli.progress import FitProgress
-from sfumato.cli.summary import Counts, print_summary, summarize, write_summary
+from sfumato.cli.report import (
+    Counts,
+    print_summary,
+    summarize,
+    translate_errors,
+    write_summary,
+)
 from sfumato.cli.tables import Source
-from sfumato.cli.telling import telling
 from sfumato.estimators import REFCMFS, CappedREFCMFS
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
@@ -68,7 +73,7 @@ def cluster_file(
             _cluster_whole(source, model, folder)
             return
         _require_streamable(source, needed, limit)
-    with telling(source, model, memory):
+    with translate_errors(source.path, memory):
         cluster_streamed(source, model, folder, limit, n_active)
 
 
@@ -99,7 +104,7 @@ def _cluster_whole(source: Source, model: REFCMFS | CappedREFCMFS, folder: Outpu
     """The job where all data is in memory."""
     table = source.read()
     began = time.perf_counter()
-    with telling(source, model):
+    with translate_errors(source.path):
         bar: AbstractContextManager[Any] = nullcontext()
         if sys.stderr.isatty():
             progress = FitProgress()

@@ -15,7 +15,7 @@ from sfumato._engines.base import OUTLIER
 from sfumato.cli import tables
 from sfumato.cli.memory import chunk_sizes, size_text
 from sfumato.cli.progress import StreamProgress
-from sfumato.cli.summary import Counts, print_summary, summarize, write_summary
+from sfumato.cli.report import Counts, print_summary, summarize, write_summary
 from sfumato.cli.table_streams import StreamedTable, streamed_table
 from sfumato.cli.tables import Source, Table
 from sfumato.estimators import REFCMFS, CappedREFCMFS
@@ -153,7 +153,7 @@ class Results:
         """Identifiers of the rows of each chunk, and what the model says of them."""
         observer = self.rows.observer
         if observer is not None:
-            observer.begin("write", self.rows.n_rows)
+            observer.begin("writing results", self.rows.n_rows)
         with closing(together(said)) as chunks:
             for chunk, values in chunks:
                 end = self.n_rows + chunk.rows.shape[0]

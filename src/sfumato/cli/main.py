@@ -1,6 +1,7 @@
-"""The command ``sfumato``: argument parsing, and errors in one line. The jobs are elsewhere.
+"""The command ``sfumato``: its options, and errors in one line.
 
-click is imported only when a command runs, so that its absence can be answered with advice.
+Everything but the standard library is imported where it is used: a package that is missing is
+reported with the extra that installs it, and ``--help`` and ``--version`` import click alone.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ EXTRAS = {
     "pebble": "reproduce",
     "jinja2": "reproduce",
 }
-"""Packages that a command may need, and the extra of sfumato that installs them."""
+"""Optional packages, and the extra of sfumato that installs each."""
 
 FAILED = 2
+"""Exit code for an error of the user, as of other commands."""
 INTERRUPTED = 130
-"""Exit codes: what a shell expects of a misused command, and of one ended by Ctrl-C."""
+"""Exit code after Ctrl-C: 128 and the number of the signal, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except ModuleNotFoundError as error:
         _fail_for_missing(error)
     command.main(given or ["--help"], prog_name="sfumato")
-    sys.exit(0)  # Never reached: the line above exits, which its type cannot say.
+    sys.exit(0)  # Never reached: the line above exits, but its type does not show it.
 
 
 def program() -> click.Group:
@@ -51,7 +53,7 @@ def program() -> click.Group:
     import click
 
     class Program(click.Group):
-        """Commands whose errors take one line, and whose exit codes are ours."""
+        """Group of commands with errors in one line, and with the exit codes above."""
 
         def main(self, *args: Any, **kwargs: Any) -> NoReturn:
             _run(lambda: click.Group.main(self, *args, **{**kwargs, "standalone_mode": False}))
@@ -66,7 +68,7 @@ def program() -> click.Group:
 
 
 def _run(command: Any) -> NoReturn:
-    """Run a click command, and turn what may go wrong into a line and an exit code."""
+    """Run a click command; an error becomes one line and an exit code."""
     import click
 
     from sfumato.exceptions import UserError
@@ -93,7 +95,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def _fail_for_missing(error: ModuleNotFoundError) -> NoReturn:
-    """Say which extra would install the package; raise again if none does."""
+    """Print which extra installs the package; raise again if none does."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         raise error
@@ -152,21 +154,21 @@ def _method_options() -> list[click.Parameter]:
     whole, real = click.INT, click.FLOAT
     seeds = click.IntRange(0, 2**32 - 1)
 
-    def option(name: str, kind: Any, default: Any, text: str) -> click.Option:
-        return click.Option([name], type=kind, default=default, show_default=True, help=text)
+    def option(names: list[str], kind: Any, default: Any, text: str) -> click.Option:
+        return click.Option(names, type=kind, default=default, show_default=True, help=text)
 
     return [
-        click.Option(["--clusters"], type=whole, required=True, help="Number of clusters."),
+        click.Option(["--n-clusters", "-k"], type=whole, required=True, help="Number of clusters."),
         click.Option(
-            ["--robust"], is_flag=True, help="Let outliers move nothing, and say which they are."
+            ["--robust"], is_flag=True, help="Let no outlier move a center, and list the outliers."
         ),
-        _option_or_auto("--active", int, "Memberships per row; auto is at most 5."),
-        _option_or_auto("--fuzzifier", float, "Exponent > 1; auto reads it off the data."),
-        option("--seed", seeds, 0, "Random seed."),
-        _option_or_auto("--starts", int, "Starts, of which the best is kept."),
-        option("--max-iter", whole, 300, "Largest number of iterations of a start."),
-        option("--tol", real, 1e-7, "Relative fall of the objective at which to stop."),
-        click.Option(["--threads"], type=whole, help="Threads.  [default: all processors]"),
+        _option_or_auto("--n-active", int, "Memberships per row; auto is at most 5."),
+        _option_or_auto("--fuzzifier", float, "Exponent > 1; auto estimates it from the data."),
+        option(["--random-state", "--seed"], seeds, 0, "Seed of the random numbers."),
+        _option_or_auto("--n-init", int, "Number of starts; the best is kept."),
+        option(["--max-iter"], whole, 300, "Largest number of iterations of a start."),
+        option(["--tol"], real, 1e-7, "Relative fall of the objective at which to stop."),
+        click.Option(["--n-threads"], type=whole, help="Threads.  [default: all processors]"),
     ]
 
 
@@ -199,25 +201,32 @@ def _input_options() -> list[click.Parameter]:
             type=click.Choice(["error", "ignore"]),
             default="error",
             show_default=True,
-            help="What to do about columns that hold no numbers.",
+            help="Whether columns without numbers are an error, or left out.",
         ),
         click.Option(["--id-column"], metavar="NAME", help="Column that identifies the rows."),
         click.Option(["--key"], metavar="NAME", help="Array inside an .npz file."),
         click.Option(
             ["--separator"], default=",", show_default=True, help="Between the columns of a .csv."
         ),
-        click.Option(["--no-header"], is_flag=True, help="The .csv has no line of names."),
+        click.Option(
+            ["--header/--no-header"],
+            default=True,
+            show_default=True,
+            help="Whether the first line of a .csv names the columns.",
+        ),
     ]
 
 
 def _effort_options() -> list[click.Parameter]:
     import click
 
-    from sfumato.cli.memory import parse_size
-
     def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        if value is None:
+            return None
+        from sfumato.cli.memory import parse_size
+
         try:
-            return None if value is None else parse_size(value)
+            return parse_size(value)
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
 
@@ -232,7 +241,7 @@ def _effort_options() -> list[click.Parameter]:
         click.Option(
             ["--checkpoint"],
             type=click.Path(path_type=Path),
-            help="File that keeps the state of the fit: after a crash, the same command goes on.",
+            help="File for the state of the fit; after a crash, the same command continues it.",
         ),
     ]
 
@@ -259,6 +268,7 @@ def _output_options() -> list[click.Parameter]:
 
 def _cluster(file: Path, **given: Any) -> None:
     from sfumato.cli.cluster import cluster_file
+    from sfumato.cli.report import PARAMETERS
     from sfumato.cli.tables import Source
     from sfumato.estimators import REFCMFS, CappedREFCMFS
     from sfumato.exceptions import UserError
@@ -274,20 +284,12 @@ def _cluster(file: Path, **given: Any) -> None:
         id_column=given["id_column"],
         key=given["key"],
         separator=separator,
-        header=not given["no_header"],
+        header=given["header"],
     )
     method = CappedREFCMFS if given["robust"] else REFCMFS
-    model = method(
-        given["clusters"],
-        n_active=given["active"],
-        fuzzifier=given["fuzzifier"],
-        n_init=given["starts"],
-        max_iter=given["max_iter"],
-        tol=given["tol"],
-        random_state=given["seed"],
-        n_threads=given["threads"],
-        checkpoint=None if given["checkpoint"] is None else str(given["checkpoint"]),
-    )
+    if given["checkpoint"] is not None:
+        given["checkpoint"] = str(given["checkpoint"])
+    model = method(**{name: given[name] for name in PARAMETERS})
     output = given["output"] or Path(f"{file.absolute().stem}-clusters")
     cluster_file(source, model, output, given["file_format"], given["force"], given["memory"])
 
@@ -324,7 +326,7 @@ def _reproduce_command() -> click.Command:
                 help="Folder for the results.  [default: sfumato-paper, or sfumato-paper-quick]",
             ),
             click.Option(["--quick"], is_flag=True, help="Small sets, 3 seeds: three minutes."),
-            click.Option(["--write-only"], is_flag=True, help="Write what finished runs say."),
+            click.Option(["--write-only"], is_flag=True, help="Only write finished runs."),
         ],
     )
 

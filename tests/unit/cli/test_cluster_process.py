@@ -51,7 +51,7 @@ class TestProcess:
             resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
         for file_format in ("csv", "parquet"):
-            words = ["rows", "--clusters", 3, "--max-iter", 2, "--format", file_format]
+            words = ["rows", "--n-clusters", 3, "--max-iter", 2, "--format", file_format]
             process = start(*words, stderr=subprocess.PIPE, preexec_fn=small_files)
             printed, told = process.communicate(timeout=60)
             assert (process.returncode, printed) == (2, b""), told
@@ -62,7 +62,7 @@ class TestProcess:
     def test_ctrl_c_and_the_bar(self):
         make_parts(100_000)
         ours, theirs = pty.openpty()
-        words = ["rows", "--clusters", 20, "--starts", 1000, "--fuzzifier", 2]
+        words = ["rows", "--n-clusters", 20, "--n-init", 1000, "--fuzzifier", 2]
         process = start(*words, stderr=theirs, env={**os.environ, "COLUMNS": "120"})
         try:
             os.close(theirs)
@@ -88,7 +88,7 @@ class TestProcess:
 
     def test_killed_and_started_again(self):
         make_parts(40_000)
-        words = ["rows", "--clusters", 12, "--tol", 1e-12, "--max-iter", 60, "--format", "parquet"]
+        words = ["rows", "-k", 12, "--tol", 1e-12, "--max-iter", 60, "--format", "parquet"]
         whole = start(*words, "--output", "whole", stderr=subprocess.PIPE)
         assert whole.communicate(timeout=100)[1] == b""
         words += ["--checkpoint", "fit.ckpt"]
@@ -128,7 +128,7 @@ class TestProcess:
             "finally:\n"
             "    print(open('/proc/self/status').read())\n"
         )
-        words = ["rows.parquet", "--clusters", "5", "--max-iter", "2", "--active", "2"]
+        words = ["rows.parquet", "--n-clusters", "5", "--max-iter", "2", "--n-active", "2"]
         words += ["--format", "parquet", "--memory", "400MB"]
         found = subprocess.run(
             [sys.executable, "-c", code, "cluster", *words],

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from sfumato import REFCMFS
 from sfumato.cli import main as cli
-from sfumato.cli.summary import OPTIONS, in_options
+from sfumato.cli.report import PARAMETERS, option_of
 from sfumato.metrics import clustering_accuracy
 
 CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -83,7 +83,7 @@ class TestCluster:
             "npy": lambda: np.save("in.npy", X),
             "npz": lambda: np.savez("in.npz", X=X, origin=origin),
         }[source]()
-        words = ["cluster", f"in.{source}", "--clusters", 3, "--active", 2, "--fuzzifier", 1.5]
+        words = ["cluster", f"in.{source}", "--n-clusters", 3, "--n-active", 2, "--fuzzifier", 1.5]
         words += ["--output", "out", "--format", file_format]
         result = run(*words, *(["--key", "X"] if source == "npz" else []))
         assert result.exit_code == 0, result.output
@@ -103,7 +103,7 @@ class TestCluster:
         np.testing.assert_allclose(centers[["x0", "x1"]], model.cluster_centers_)
 
     def test_summary(self, csv):
-        result = run("cluster", csv, "--clusters", 3, "--non-numeric", "ignore", "--seed", 7)
+        result = run("cluster", csv, "--n-clusters", 3, "--non-numeric", "ignore", "--seed", 7)
         summary = json.loads(Path("blobs-clusters/summary.json").read_text())
         model = REFCMFS(3, random_state=7).fit(pd.read_csv(csv)[["width", "height"]].to_numpy())
         assert summary["objective"] == pytest.approx(model.objective_)
@@ -120,7 +120,7 @@ class TestCluster:
             assert fragment in result.stdout
 
     def test_identifiers_take_the_place_of_row_numbers(self, csv):
-        run("cluster", csv, "--clusters", 3, "--id-column", "name", "--output", "out")
+        run("cluster", csv, "--n-clusters", 3, "--id-column", "name", "--output", "out")
         for name in ("labels", "memberships"):
             frame = pd.read_csv(f"out/{name}.csv")
             assert frame.columns[0] == "name"
@@ -128,46 +128,46 @@ class TestCluster:
             assert frame["name"].nunique() == 90
 
     def test_columns_and_exclude(self, csv):
-        run("cluster", csv, "--clusters", 2, "--columns", "height,width", "--output", "two")
+        run("cluster", csv, "--n-clusters", 2, "--columns", "height,width", "--output", "two")
         assert list(pd.read_csv("two/centers.csv")) == ["cluster", "height", "width"]
         words = ["--exclude", "name", "--exclude", "width"]
-        run("cluster", csv, "--clusters", 2, *words, "--output", "one")
+        run("cluster", csv, "--n-clusters", 2, *words, "--output", "one")
         assert list(pd.read_csv("one/centers.csv")) == ["cluster", "height"]
 
     def test_headless_file_separated_by_tabs(self, blobs):
         np.savetxt("t.csv", blobs[0], delimiter="\t")
-        words = ["--no-header", "--separator", "\\t", "--clusters", 3]
+        words = ["--no-header", "--separator", "\\t", "--n-clusters", 3]
         assert run("cluster", "t.csv", *words).exit_code == 0
         labels = pd.read_csv("t-clusters/labels.csv")["label"]
         assert clustering_accuracy(blobs[1], labels) == 1.0
 
     def test_same_answer_every_time(self, csv):
         for folder in ("one", "two"):
-            run("cluster", csv, "--clusters", 4, "--exclude", "name", "--output", folder)
+            run("cluster", csv, "--n-clusters", 4, "--exclude", "name", "--output", folder)
         for name in RESULTS:
             one, two = (Path(folder, f"{name}.csv").read_text() for folder in ("one", "two"))
             assert one == two
 
     def test_fit_that_runs_out_of_iterations_says_so(self, csv):
-        words = ["--exclude", "name", "--max-iter", 1, "--starts", 2, "--threads", 1]
-        result = run("cluster", csv, "--clusters", 5, *words)
+        words = ["--exclude", "name", "--max-iter", 1, "--n-init", 2, "--n-threads", 1]
+        result = run("cluster", csv, "--n-clusters", 5, *words)
         assert result.exit_code == 0
-        assert "raise --max-iter or loosen --tol" in result.stdout
+        assert "raise `max_iter` or loosen `tol`" in result.stdout
         assert result.stderr == ""
 
     def test_many_clusters_are_not_all_listed(self, csv):
-        result = run("cluster", csv, "--clusters", 30, "--exclude", "name")
+        result = run("cluster", csv, "--n-clusters", 30, "--exclude", "name")
         assert "and 10 smaller clusters" in result.stdout
 
     def test_brackets_in_names_are_not_markup(self, csv):
         csv.rename("[red]t.csv")
-        result = run("cluster", "[red]t.csv", "--clusters", 2, "--exclude", "name")
+        result = run("cluster", "[red]t.csv", "--n-clusters", 2, "--exclude", "name")
         assert "[red]t.csv: 90 rows" in result.stdout
 
 
 class TestOverwriting:
     def words(self, csv):
-        return ["cluster", csv, "--clusters", 3, "--exclude", "name", "--output", "out"]
+        return ["cluster", csv, "--n-clusters", 3, "--exclude", "name", "--output", "out"]
 
     def test_nothing_is_replaced_without_force(self, csv, monkeypatch):
         Path("out").mkdir()
@@ -206,16 +206,19 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "fragments"),
         [
-            ([], ["'--clusters'", "see sfumato cluster --help"]),
-            (["--clusters", "many"], ["'many'", "see sfumato cluster --help"]),
-            (["--clusters", 3, "--color", "red"], ["--color", "see sfumato cluster --help"]),
-            (["--clusters", 3, "--active", "few"], ["'few' is neither a whole number nor auto"]),
-            (["--clusters", 3, "--fuzzifier", "x"], ["'x' is neither a number nor auto"]),
-            (["--clusters", 3, "--seed", -1], ["--seed"]),
-            (["--clusters", 3, "--format", "xlsx"], ["'xlsx'", "'csv'", "'parquet'"]),
-            (["--clusters", 3, "--separator", "::"], ["--separator '::' is not one character"]),
-            (["--clusters", 3], ["'name'", "--non-numeric ignore", "--exclude"]),
-            (["--clusters", 3, "--exclude", "nme"], ["no column 'nme'; did you mean 'name'?"]),
+            ([], ["'--n-clusters'", "see sfumato cluster --help"]),
+            (["--n-clusters", "many"], ["'many'", "see sfumato cluster --help"]),
+            (["--n-clusters", 3, "--color", "red"], ["--color", "see sfumato cluster --help"]),
+            (
+                ["--n-clusters", 3, "--n-active", "few"],
+                ["'few' is neither a whole number nor auto"],
+            ),
+            (["--n-clusters", 3, "--fuzzifier", "x"], ["'x' is neither a number nor auto"]),
+            (["--n-clusters", 3, "--seed", -1], ["--seed"]),
+            (["--n-clusters", 3, "--format", "xlsx"], ["'xlsx'", "'csv'", "'parquet'"]),
+            (["--n-clusters", 3, "--separator", "::"], ["--separator '::' is not one character"]),
+            (["--n-clusters", 3], ["'name'", "--non-numeric ignore", "--exclude"]),
+            (["--n-clusters", 3, "--exclude", "nme"], ["no column 'nme'; did you mean 'name'?"]),
         ],
         ids=lambda words: " ".join(map(str, words[-2:])) or "nothing",
     )
@@ -226,36 +229,47 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "fragments"),
         [
-            (["--clusters", 0], ["--clusters=0 must be at least 1"]),
-            (["--clusters", 91], ["--clusters=91"]),
-            (["--clusters", 3, "--active", 4], ["--active=4 exceeds --clusters=3"]),
-            (["--clusters", 3, "--fuzzifier", 1], ["--fuzzifier=1.0 must be larger than 1"]),
-            (["--clusters", 3, "--starts", 0], ["--starts=0 must be at least 1"]),
-            (["--clusters", 3, "--max-iter", 0], ["--max-iter=0 must be at least 1"]),
-            (["--clusters", 3, "--threads", 0], ["--threads=0 must be at least 1"]),
-            (["--clusters", 3, "--tol", 2], ["--tol=2.0 must be"]),
+            ([0], ["--n-clusters: n_clusters=0 must be at least 1"]),
+            ([91], ["--n-clusters: n_samples=90 is fewer than n_clusters=91"]),
+            ([3, "--n-active", 4], ["--n-active: n_active=4 exceeds n_clusters=3"]),
+            ([3, "--fuzzifier", 1], ["--fuzzifier: fuzzifier=1.0 must be larger than 1"]),
+            ([3, "--n-init", 0], ["--n-init: n_init=0 must be at least 1"]),
+            ([3, "--max-iter", 0], ["--max-iter: max_iter=0 must be at least 1"]),
+            ([3, "--n-threads", 0], ["--n-threads: n_threads=0 must be at least 1"]),
+            ([3, "--tol", 2], ["--tol: tol=2.0 must be"]),
         ],
         ids=lambda words: " ".join(map(str, words[-2:])),
     )
     def test_parameters_are_named_as_options(self, csv, words, fragments):
-        assert_fails(run("cluster", csv, "--exclude", "name", *words), *fragments)
+        assert_fails(run("cluster", csv, "--exclude", "name", "-k", *words), *fragments)
         assert names_here() == ["blobs.csv"]
 
     def test_every_parameter_has_its_option(self):
         command = cli.program().commands["cluster"]
         known = {option for parameter in command.params for option in parameter.opts}
-        assert set(OPTIONS.values()) <= known
-        assert set(OPTIONS) <= set(REFCMFS().get_params())
-        assert in_options("raise `max_iter` or tol, not tolerance") == (
-            "raise --max-iter or --tol, not tolerance"
-        )
+        assert set(map(option_of, PARAMETERS)) <= known
+        assert set(PARAMETERS) <= set(REFCMFS().get_params())
+
+    @pytest.mark.parametrize("memory", ["1GB", "300MB"], ids=["in memory", "streamed"])
+    def test_words_of_the_user_are_not_changed(self, blobs, memory, monkeypatch):
+        """A path and columns that are called like parameters."""
+        monkeypatch.setattr("sfumato.cli.cluster.memory_of_whole", lambda *_: 4 * 10**8)
+        Path("tol").mkdir()
+        frame = pd.DataFrame(blobs[0], columns=["max_iter", "checkpoint"])
+        frame.loc[3, "checkpoint"] = np.nan
+        frame.to_csv("tol/n_init.csv", index=False)
+        result = run("cluster", "tol/n_init.csv", "-k", 2, "--memory", memory)
+        assert_fails(result, " tol/n_init.csv", "column 'checkpoint'")
+        assert "--tol" not in result.stderr
+        assert "--checkpoint" not in result.stderr
 
     def test_missing_value_in_an_array(self):
         np.save("t.npy", np.array([[1.0, 2.0], [3.0, np.nan]]))
-        assert_fails(run("cluster", "t.npy", "--clusters", 2), "t.npy contains NaN", "column 1")
+        result = run("cluster", "t.npy", "--n-clusters", 2)
+        assert_fails(result, "t.npy: Input X contains NaN", "column 1")
 
     def test_missing_file(self):
-        assert_fails(run("cluster", "none.csv", "--clusters", 2), "none.csv does not exist")
+        assert_fails(run("cluster", "none.csv", "--n-clusters", 2), "none.csv does not exist")
 
     def test_unknown_command_and_none(self):
         assert_fails(run("clutser"), "clutser", "see sfumato --help")
@@ -267,16 +281,16 @@ class TestErrors:
         ("absent", "extra", "words"),
         [
             ("click", "cli", ["--help"]),
-            ("rich.console", "cli", ["cluster", "t.npy", "--clusters", "2"]),
-            ("pandas", "io", ["cluster", "t.npy", "--clusters", "2"]),
-            ("pyarrow", "io", ["cluster", "t.npy", "--clusters", "2", "--format", "parquet"]),
-            ("pyarrow", "io", ["cluster", "t.parquet", "--clusters", "2"]),
+            ("rich.console", "cli", ["cluster", "t.npy", "--n-clusters", "2"]),
+            ("pandas", "io", ["cluster", "t.npy", "--n-clusters", "2"]),
+            ("pyarrow", "io", ["cluster", "t.npy", "--n-clusters", "2", "--format", "parquet"]),
+            ("pyarrow", "io", ["cluster", "t.parquet", "--n-clusters", "2"]),
             ("matplotlib.axes", "plot", ["demo"]),
         ],
     )
     def test_missing_package_names_its_extra(self, absent, extra, words, monkeypatch, capsys):
         np.save("t.npy", np.eye(3))
-        for module in ("cluster", "cluster_stream", "progress", "summary", "demo", "pictures"):
+        for module in ("cli.cluster", "cli.progress", "cli.report", "cli.demo", "plotting"):
             monkeypatch.delitem(sys.modules, f"sfumato.{module}", raising=False)
             monkeypatch.delattr(f"sfumato.{module}", raising=False)
         monkeypatch.setitem(sys.modules, absent, None)
@@ -293,7 +307,7 @@ class TestErrors:
         monkeypatch.delitem(sys.modules, "sfumato.cli.cluster", raising=False)
         monkeypatch.setitem(sys.modules, "sfumato.files", None)
         with pytest.raises(ModuleNotFoundError, match=r"sfumato\.files"):
-            cli.main(["cluster", "t.npy", "--clusters", "2"])
+            cli.main(["cluster", "t.npy", "--n-clusters", "2"])
 
 
 class TestDemo:
@@ -312,13 +326,13 @@ class TestDemo:
 
 class TestProcess:
     def test_cluster(self, csv):
-        result = run_process("cluster", csv, "--clusters", 3, "--exclude", "name")
+        result = run_process("cluster", csv, "--n-clusters", 3, "--exclude", "name")
         assert result.returncode == 0
         assert result.stderr == "", "no bar where nobody watches"
         assert len(pd.read_csv("blobs-clusters/labels.csv")) == 90
 
     def test_error(self):
-        result = run_process("cluster", "none.csv", "--clusters", 2)
+        result = run_process("cluster", "none.csv", "--n-clusters", 2)
         assert result.returncode == 2
         assert result.stderr == "sfumato: none.csv does not exist; check the path.\n"
 
@@ -342,7 +356,7 @@ class TestProcess:
         """With the error stream on a terminal, so that the bar shows when the fit has begun."""
         np.save("t.npy", np.random.default_rng(0).normal(size=(20_000, 10)))
         ours, theirs = pty.openpty()
-        words = ["t.npy", "--clusters", "50", "--starts", "100000", "--tol", "0"]
+        words = ["t.npy", "--n-clusters", "50", "--n-init", "100000", "--tol", "0"]
         process = subprocess.Popen(
             [sys.executable, "-m", "sfumato", "cluster", *words],
             stdout=subprocess.PIPE,

@@ -1,11 +1,13 @@
-"""What a run of ``sfumato cluster`` found, for a file and for the screen."""
+"""Reports of ``sfumato cluster``: errors and warnings in a line each, and a summary of the run."""
 
 from __future__ import annotations
 
 import json
 import platform
-import re
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,48 +16,91 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table as RichTable
+from sklearn.exceptions import ConvergenceWarning
 
 from sfumato.estimators import REFCMFS, CappedREFCMFS
+from sfumato.exceptions import ParameterError, UserError, one_line
 
-OPTIONS = {
-    "n_clusters": "--clusters",
-    "n_active": "--active",
-    "fuzzifier": "--fuzzifier",
-    "n_init": "--starts",
-    "max_iter": "--max-iter",
-    "tol": "--tol",
-    "random_state": "--seed",
-    "n_threads": "--threads",
-    "checkpoint": "--checkpoint",
-}
-"""Parameters of the estimator, as the command line spells them."""
-
-STREAM_OPTIONS = {
-    "columns=": "--columns or --exclude",
-    "separator=": "--separator",
-    "header=False": "--no-header",
-}
-"""Options of streams, as the command line spells them."""
+PARAMETERS = (
+    "n_clusters",
+    "n_active",
+    "fuzzifier",
+    "n_init",
+    "max_iter",
+    "tol",
+    "random_state",
+    "n_threads",
+    "checkpoint",
+)
+"""Parameters of the estimators that are options of the command, of the same names."""
 
 LARGEST_SHOWN = 20
-"""Clusters in the summary; more would scroll the rest of it away."""
+"""Clusters listed on the screen, the largest first; chosen by hand to fit on one page. The file
+lists all."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was counted: rows per cluster, outliers, and how it was streamed, if it was."""
+    """Counts of a run.
+
+    Attributes
+    ----------
+    sizes : sequence of int
+        Rows of each cluster.
+    outliers : int or None
+        Rows that are outliers, where the method finds them.
+    streamed : dict or None
+        Number of passes and rows of a chunk, where the data was streamed.
+    """
 
     sizes: Sequence[int]
     outliers: int | None = None
     streamed: dict[str, int] | None = None
 
 
-def in_options(text: str) -> str:
-    """Text of the library with parameters spelled as options of the command line."""
-    names = "|".join(OPTIONS)
-    text = re.sub(rf"`?\b({names})\b`?", lambda found: OPTIONS[found[1]], text)
-    names = "|".join(STREAM_OPTIONS)
-    return re.sub(rf"(?<!-)\b({names})", lambda found: STREAM_OPTIONS[found[1]], text)
+@contextmanager
+def translate_errors(path: Path, memory: int | None = None) -> Iterator[None]:
+    """Turn errors of the library into a UserError, and print warnings in one line.
+
+    The text of a message is not changed; what it is about is put in front: the option, or the file.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    memory : int, optional
+        Value of ``--memory``, if it was given.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # It is in the summary.
+        warnings.showwarning = _print_warning  # Restored by catch_warnings.
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise UserError(f"{one_line(error)}.") from error
+        except ValueError as error:
+            text = one_line(error)
+            if isinstance(error, ParameterError):
+                text = _with_option(error, text, memory)
+            elif str(path) not in text:
+                text = f"{path}: {text}"
+            raise UserError(f"{text}.") from error
+
+
+def _with_option(error: ParameterError, text: str, memory: int | None) -> str:
+    """Text of an error after the name of its option, if it has one."""
+    if error.name == "checkpoint" and "is of another fit" in text and memory is None:
+        text += "; the chunks of streamed data depend on --memory: give the same one each time"
+    return f"{option_of(error.name)}: {text}" if error.name in PARAMETERS else text
+
+
+def option_of(parameter: str) -> str:
+    """Option of the command for a parameter of the estimator."""
+    return f"--{parameter.replace('_', '-')}"
+
+
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"sfumato: {one_line(str(message))}.", file=sys.stderr)
 
 
 def summarize(
@@ -65,14 +110,14 @@ def summarize(
     seconds: float,
     files: Sequence[str],
 ) -> dict[str, Any]:
-    """Everything about a run that is not a table.
+    """All results of a run that are not in a table, as plain values.
 
     Parameters
     ----------
     model : REFCMFS or CappedREFCMFS
         Fitted.
     given : dict
-        About the input: file, rows, features, ignored columns.
+        Of the input: file, rows, features, ignored columns.
     counts : Counts
     seconds : float
         Time of the fit.
@@ -95,7 +140,7 @@ def summarize(
         "objective": float(model.objective_),
         "iterations": model.n_iter_,
         "converged": model.outcome_.converged,
-        "outcome": in_options(str(model.outcome_)),
+        "outcome": str(model.outcome_),
         "cluster_sizes": [int(size) for size in counts.sizes],
         **found,
         "seconds": round(seconds, 3),
@@ -105,7 +150,7 @@ def summarize(
 
 
 def _finite(value: float) -> float | None:
-    """Number, or None for infinity, which JSON does not know."""
+    """Number, or None for infinity, which JSON cannot hold."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -116,7 +161,7 @@ def write_summary(summary: dict[str, Any], path: Path) -> None:
 
 
 def print_summary(summary: dict[str, Any], folder: Path) -> None:
-    """Print what somebody at a screen wants to know."""
+    """Print the main results."""
     console = Console(markup=False, highlight=False, soft_wrap=True)
     given, sizes = summary["input"], np.array(summary["cluster_sizes"])
     console.print(
