@@ -1,4 +1,4 @@
-"""The problem: the one owner of the objective."""
+"""The objective, row by row, and the sums of a pass that move the centers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfumato.memberships import Membership
 
 
 class RowTerms(NamedTuple):
-    """What each row of a block contributes, for its nearest centers, nearest first.
+    """Terms of the objective and of the center update, per row, for its nearest centers.
 
     Attributes
     ----------
@@ -25,9 +25,10 @@ class RowTerms(NamedTuple):
     pull : ndarray of shape (n_rows, n_nearest)
         Weight ``phi(a) * d rho / d h^2`` of the row in the mean that moves the center.
     kink_force : ndarray of shape (n_rows, n_nearest)
-        Force ``phi(a) * rho'(0)`` with which a row that coincides with a center holds it back.
+        ``phi(a) * rho'(0)`` of a row that coincides with the center, otherwise 0: the force with
+        which it resists that the center moves.
     objective : ndarray of shape (n_rows,)
-        The row's part of the objective.
+        Term of the row in the objective.
     """
 
     indices: NDArray[np.intp]
@@ -44,9 +45,9 @@ class Problem:
     Attributes
     ----------
     loss : Loss
+        Its cutoff may be "auto" until a fit has tuned it.
     membership : Membership
-        Resolved: every parameter is a number, except that a pilot fit may still have to choose
-        ``fuzzifier`` or ``gamma``, and the ``cap`` of the loss.
+        After ``resolve``. Its ``fuzzifier`` or ``gamma`` may be "auto" until a fit has tuned it.
     """
 
     loss: Loss
@@ -80,7 +81,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums over rows, taken at given centers ``b_k``.
+    """Sums over rows, at given centers ``b_k``. Those of disjoint rows can be added.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class Statistics:
 
     @classmethod
     def zero(cls, n_clusters: int, n_features: int) -> Self:
-        """Statistics of no rows at all."""
+        """Statistics of no rows."""
         return cls(
             np.zeros((n_clusters, n_features)), np.zeros(n_clusters), np.zeros(n_clusters), 0.0
         )
@@ -116,7 +117,7 @@ class Statistics:
 
     @property
     def empty(self) -> NDArray[np.intp]:
-        """Centers that no row moves or holds."""
+        """Centers on which no row exerts a force."""
         return np.flatnonzero((self.weight <= 0) & (self.kink_force <= 0))
 
     def centers(self, current: Floats) -> Floats:
@@ -125,7 +126,7 @@ class Statistics:
         A center moves to its re-weighted mean. Under a loss with a kink, rows that coincide with
         the center would have infinite weight there and freeze it. Vardi and Zhang (2000) give
         the exact step: with ``R = 2 * pull`` the resultant force of all other rows, stay if
-        ``|R| <= hold``, otherwise go the fraction ``1 - hold / |R|`` of the way.
+        ``|R| <= kink_force``, otherwise go the fraction ``1 - kink_force / |R|`` of the way.
         """
         step = np.divide(
             self.pull,
@@ -134,7 +135,7 @@ class Statistics:
             where=self.weight[:, None] > 0,
         )
         resultant = 2 * np.sqrt((self.pull**2).sum(axis=1))
-        held = np.divide(
+        resistance = np.divide(
             self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
         )
-        return current + np.maximum(0, 1 - held)[:, None] * step
+        return current + np.maximum(0, 1 - resistance)[:, None] * step

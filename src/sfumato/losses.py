@@ -4,8 +4,10 @@ A loss is written as a function of the *squared* distance ``t = h**2``, because 
 computes. ``weight`` is the derivative of ``value`` with respect to ``t``: it is the weight of
 a row in the re-weighted mean that moves a center.
 
-Every class here has a twin of the same name and parameters in ``native/loss.hpp``.
+Every class here has a compiled twin of the same name and parameters in ``native/loss.hpp``. A loss
+without one works with ``engine="reference"``.
 """
+# ruff: noqa: D102 (an overriding method has its docstring in the base class)
 
 from __future__ import annotations
 
@@ -22,13 +24,16 @@ from sfumato._typing import Floats
 class Loss(BaseEstimator, ABC):
     """A loss ``rho`` of the distance, nondecreasing, with ``rho(0) = 0``.
 
+    A subclass defines ``value`` and ``weight``; a bounded one also ``cutoff`` and ``with_cutoff``.
+    A cutoff parameter of "auto" is then found by the fit, and ``init="auto"`` seeds robustly.
+
     Attributes
     ----------
     kink : float
         Slope ``rho'(0+)`` at distance zero. Where it is positive, a row that coincides with a
-        center holds it back with this force (the Vardi-Zhang step).
+        center resists its moving with this force (the Vardi-Zhang step).
     degree : int
-        Power of the distance that the loss grows with: 1 or 2.
+        Power of the distance that the loss grows with near zero: 1 or 2.
     bounded : bool
         Whether rows beyond a ``cutoff`` have no weight, so that outliers move no center.
     """
@@ -39,17 +44,20 @@ class Loss(BaseEstimator, ABC):
 
     @property
     def cutoff(self) -> float:
-        """Distance from which on the weight is zero; infinite if it never is, or is "auto"."""
+        """Distance from which on the weight is zero; infinite if there is none, or it is "auto"."""
         return float("inf")
 
     @property
     def is_resolved(self) -> bool:
-        """Whether every parameter is a number, none of them "auto"."""
-        return True
+        """Whether no parameter is "auto"."""
+        return not any(is_auto(value) for value in self.get_params().values())
 
     def with_cutoff(self, cutoff: float) -> Self:
-        """Return the same loss with another cutoff; only for bounded losses."""
-        raise TypeError(f"{self} is not bounded, so that it has no cutoff to set.")
+        """Return the same loss with another cutoff; only for bounded losses.
+
+        A fit sets an infinite one where the rows are too few to tell a scale.
+        """
+        raise TypeError(f"{self} is not bounded: it has no cutoff to set.")
 
     @abstractmethod
     def value(self, sq_dist: Floats) -> Floats:
@@ -60,7 +68,7 @@ class Loss(BaseEstimator, ABC):
         """Derivative of the loss by the squared distance; 0 at distance 0 if there is a kink."""
 
     def check(self) -> None:
-        """Raise ValueError if a parameter has no meaning."""
+        """Raise ValueError or TypeError if a parameter is out of range."""
 
 
 class Squared(Loss):
@@ -78,11 +86,9 @@ class Squared(Loss):
     degree = 2
 
     def value(self, sq_dist: Floats) -> Floats:
-        """Loss at the given squared distances."""
         return sq_dist
 
     def weight(self, sq_dist: Floats) -> Floats:
-        """Derivative of the loss by the squared distance."""
         return np.ones_like(sq_dist)
 
 
@@ -104,24 +110,22 @@ class L21(Loss):
     degree = 1
 
     def value(self, sq_dist: Floats) -> Floats:
-        """Loss at the given squared distances."""
         return np.sqrt(sq_dist)
 
     def weight(self, sq_dist: Floats) -> Floats:
-        """Derivative of the loss by the squared distance; 0 at distance 0."""
         with np.errstate(divide="ignore"):
             return np.where(sq_dist > 0, 0.5 / np.sqrt(sq_dist), 0.0)
 
 
 class Capped(Loss):
-    """Distance up to a cap, ``rho(h) = min(h, cap)``: beyond the cap a row pulls nothing.
+    """Distance up to a cap, ``rho(h) = min(h, cap)``: beyond the cap a row moves no center.
 
     Parameters
     ----------
     cap : float or "auto", default="auto"
         Distance, in the units of the data, from which on a row costs no more and moves no center.
-        Infinity gives :class:`L21`. "auto" is found by the fit, just beyond the reach of the widest
-        cluster, and kept as ``cap_``; see :class:`CappedREFCMFS`.
+        Infinity gives :class:`L21`. "auto" is found by the fit, just beyond the radius of the
+        widest cluster, and kept as ``cap_``; see :class:`CappedREFCMFS`.
 
     Examples
     --------
@@ -140,30 +144,20 @@ class Capped(Loss):
 
     @property
     def cutoff(self) -> float:
-        """The cap; infinite while it is "auto"."""
         return float("inf") if is_auto(self.cap) else float(self.cap)
 
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the cap is a number."""
-        return not is_auto(self.cap)
-
     def with_cutoff(self, cutoff: float) -> Self:
-        """Return the loss with this cap."""
         return type(self)(cap=cutoff)
 
     def value(self, sq_dist: Floats) -> Floats:
-        """Loss at the given squared distances."""
         return np.minimum(np.sqrt(sq_dist), float(self.cap))
 
     def weight(self, sq_dist: Floats) -> Floats:
-        """Derivative of the loss by the squared distance; 0 at distance 0 and beyond the cap."""
         with np.errstate(divide="ignore"):
-            pulls = (sq_dist > 0) & (np.sqrt(sq_dist) < float(self.cap))
-            return np.where(pulls, 0.5 / np.sqrt(sq_dist), 0.0)
+            moves = (sq_dist > 0) & (np.sqrt(sq_dist) < float(self.cap))
+            return np.where(moves, 0.5 / np.sqrt(sq_dist), 0.0)
 
     def check(self) -> None:
-        """Raise ValueError if the cap is not a positive number."""
         if not is_auto(self.cap):
             advice = "give a distance in the data's units, or 'auto'"
             require_number("cap", self.cap, above=0, advice=advice)

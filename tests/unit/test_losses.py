@@ -11,8 +11,7 @@ DISTANCES = np.geomspace(1e-4, 1e4, 401)
 
 def away_from_kinks(loss, margin=1e-3):
     """Squared distances at which the loss has a derivative."""
-    cap = getattr(loss, "cap", np.inf)
-    return DISTANCES[np.abs(DISTANCES / cap - 1) > margin] ** 2
+    return DISTANCES[np.abs(DISTANCES / loss.cutoff - 1) > margin] ** 2
 
 
 @every_loss
@@ -106,3 +105,16 @@ def test_cap_must_be_positive(cap):
 def test_cap_must_be_a_number(cap):
     with pytest.raises(TypeError, match=r"cap=.* is not a number; give a distance"):
         Capped(cap).check()
+
+
+def test_only_bounded_losses_have_a_cutoff():
+    for loss in (Squared(), L21()):
+        assert not loss.bounded
+        assert loss.is_resolved
+        assert loss.cutoff == np.inf
+        with pytest.raises(TypeError, match="is not bounded"):
+            loss.with_cutoff(2.0)
+    assert Capped(3.0).is_resolved
+    assert not Capped().is_resolved
+    assert Capped().cutoff == np.inf
+    assert Capped().with_cutoff(2.0).cutoff == 2.0

@@ -309,3 +309,26 @@ def test_resolving_changes_no_parameter_of_the_part():
 def test_meaningless_parameters_are_named(rule, error, message):
     with pytest.raises(error, match=message):
         rule.resolve(8)
+
+
+# "auto" parameters.
+
+
+def test_a_rule_is_tuned_by_what_it_names():
+    assert Hard.tuned_by is None
+    losses, weights = np.array([[1.0, 2.0, 4.0], [1.0, 3.0, 9.0]]), np.array([1.0, 3.0])
+    fuzzy = Power(2, "auto")
+    assert fuzzy.tuned_by == "dimension"
+    assert fuzzy.tuned_to_dimension(4, degree=2).get_params() == {"n_active": 2, "fuzzifier": 1.5}
+    sparse = Simplex(gamma="auto")
+    assert sparse.tuned_by == "losses"
+    expected = np.average(row_gamma(losses, 2), weights=weights)
+    assert sparse.tuned_to_losses(losses, weights).get_params() == {
+        "gamma": expected,
+        "n_active": None,
+    }
+    for tuned in (fuzzy.tuned_to_losses, Hard().tuned_to_losses):
+        with pytest.raises(TypeError, match="no parameter that depends on the losses"):
+            tuned(losses, weights)
+    with pytest.raises(TypeError, match="no parameter that depends on the dimension"):
+        sparse.tuned_to_dimension(4, degree=2)
