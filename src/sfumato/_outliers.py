@@ -1,8 +1,12 @@
-"""How far clusters radius, whatever lies beyond.
+"""Cluster radii: robust upper limits of the distances within each cluster.
 
-In D dimensions the two thirds power of the distance to the center of a Gaussian cluster is nearly
-normal, for any D [1]_. So its median and its median absolute deviation, which outliers hardly
-move, say beyond which distance a row does not belong.
+In a Gaussian cluster of any dimension, the distance to the center to the power of 2/3 is nearly
+normal: the transform of Wilson and Hilferty [1]_ for chi-squared variables. The radius is
+
+    ``(median + RADIUS_DEVIATIONS * 1.4826 * MAD) ** 1.5``
+
+with the median and the median absolute deviation (MAD) of the transformed distances, which outliers
+hardly change. A row whose distance exceeds the radius of every cluster is an outlier.
 
 References
 ----------
@@ -19,34 +23,44 @@ from numpy.typing import NDArray
 from sfumato._engines.base import Engine
 from sfumato._typing import Floats
 
-DEVIATIONS = 3.0
-"""Robust deviations above the median at which a cluster ends: it keeps 99.87 % of Gaussian rows."""
+RADIUS_DEVIATIONS = 3.0
+"""Robust standard deviations above the median at which a cluster ends. Chosen by hand: the rule of
+three sigmas."""
 FALSE_ALARMS = 0.00135
-"""Share of the rows of Gaussian clusters beyond their radius."""
-TRIMMED = 3.0
-"""Deviations beyond which rows are left out when the scale is taken again."""
-ROUNDS = 10
-LEAST_CLUSTER = 5
-"""Rows below which a cluster says nothing about its radius."""
-SMALL = 16
-"""Rows of a cluster that borrows half of its radius, as a factor; it falls with their square."""
-TINY = 1e-6
-"""Reach, as a share of the largest distance, of clusters that are points, if all are."""
-LEAST_DEVIATION = 1e-4
-"""Relative; rows that are equally far but for rounding are inside."""
-NORMAL = 1.4826
-"""Standard deviation of a normal variable, in median absolute deviations."""
-MUCH = 0.25
-"""Share of a cluster, the others of which are in one place, that says how wide it is."""
+"""Share of the rows of Gaussian clusters beyond their radius: the tail of the normal distribution
+beyond ``RADIUS_DEVIATIONS``."""
+TRIM_DEVIATIONS = 3.0
+"""Robust standard deviations above the median beyond which rows are excluded from the next round of
+the estimate. Chosen by hand."""
+MAX_TRIM_ROUNDS = 10
+"""Rounds of estimating and excluding. Chosen by hand; it ends earlier once nothing changes."""
+MIN_CLUSTER_ROWS = 5
+"""Rows below which a cluster has no radius of its own. Chosen by hand."""
+SHRINKAGE_ROWS = 16
+"""Rows of a cluster whose radius is the geometric mean of its own and the typical one. With n rows,
+the weight of the typical radius is ``1 / (1 + (n / 16) ** 2)``: 0.72 for the 10 rows of a cluster
+of ORL, where random pictures are ranked at an AUROC of 0.99. It was 0.97 with less."""
+POINT_RADIUS = 1e-6
+"""Radius over the largest distance, where the rows of every cluster coincide. Chosen by hand."""
+MIN_DEVIATION = 1e-4
+"""Robust standard deviation over the median, at least: rows at equal distances but for rounding are
+inside. Chosen by hand."""
+MAD_TO_SIGMA = 1.4826
+"""Standard deviation of a normal variable over its median absolute deviation."""
+MIN_SPREAD_SHARE = 0.25
+"""Where the MAD is 0, since at least half of a cluster lies at one distance, the MAD of the other
+rows is used if they have at least this share of the weight. Chosen by hand."""
+RADIUS_ROWS, RADIUS_ROWS_PER_CLUSTER = 16384, 64
+"""Rows of the sample that radii are estimated from, and more per cluster. Chosen by hand."""
 
 
 def sample_rows(n_clusters: int) -> int:
-    """Rows that are looked at: as many as the clusters ask for, however large the data."""
-    return 16384 + 64 * n_clusters
+    """Size of the sample for radii; it does not depend on the size of the data."""
+    return RADIUS_ROWS + RADIUS_ROWS_PER_CLUSTER * n_clusters
 
 
 def cluster_radii(engine: Engine, centers: Floats, limit: float = np.inf) -> Floats:
-    """Reach of each cluster, from some rows of the data; see ``radii_of``."""
+    """Radius of each cluster, from a sample of the data; see ``radii_of``."""
     sample = engine.fixed_sample(sample_rows(len(centers)))
     assignment = sample.assign(centers, distances=True, memberships=False)
     assert assignment.distances is not None
@@ -61,20 +75,34 @@ def radii_of(
     n_clusters: int,
     limit: float = np.inf,
 ) -> Floats:
-    """Reach of each cluster, from rows nearer than the limit; NaN for those of very few rows.
+    """Radius of each cluster, shrunk toward the typical one where rows are few.
 
-    A small cluster says little about itself, and borrows from the median of all; one whose rows are
-    all in one place takes that, and so do all if all have few rows.
+    Parameters
+    ----------
+    distances, labels, weights : ndarray of shape (n_rows,)
+        Distance to the nearest center, that center, and the weight of the row.
+    n_clusters : int
+    limit : float
+        Rows farther than this are excluded.
+
+    Returns
+    -------
+    radii : ndarray of shape (n_clusters,)
+        For n rows, ``own ** (1 - s) * typical ** s`` with ``s = 1 / (1 + (n / SHRINKAGE_ROWS)**2)``
+        and the median radius as the typical one. A cluster whose rows all coincide has the typical
+        radius. NaN for clusters of fewer than ``MIN_CLUSTER_ROWS`` rows, unless all are so small;
+        they have the largest distance then.
     """
-    found = trimmed_radii(distances, labels, weights, n_clusters, limit)(DEVIATIONS)
-    known = found[found > 0]
+    found = trimmed_radii(distances, labels, weights, n_clusters, limit)(RADIUS_DEVIATIONS)
+    positive = found[found > 0]
     farthest = float(distances[weights > 0].max()) or 1.0
-    some = bool(len(known)) or bool((found == 0).any())
-    typical = float(np.median(known)) if len(known) else farthest * (TINY if some else 1)
-    few = np.isnan(found) & some
+    any_known = bool(len(positive)) or bool((found == 0).any())
+    fallback = farthest * (POINT_RADIUS if any_known else 1)
+    typical = float(np.median(positive)) if len(positive) else fallback
+    unknown = np.isnan(found) & any_known
     own = np.where(found > 0, found, typical)
-    borrowed = 1 / (1 + (np.bincount(labels, weights > 0, n_clusters) / SMALL) ** 2)
-    return np.where(few, np.nan, own * (typical / own) ** borrowed)
+    shrinkage = 1 / (1 + (np.bincount(labels, weights > 0, n_clusters) / SHRINKAGE_ROWS) ** 2)
+    return np.where(unknown, np.nan, own * (typical / own) ** shrinkage)
 
 
 def trimmed_radii(
@@ -83,56 +111,64 @@ def trimmed_radii(
     weights: Floats,
     n_clusters: int,
     limit: float,
-    least: float = 0.0,
+    min_share: float = 0.0,
 ) -> Callable[[float], Floats]:
-    """Like ``radius``, of rows nearer than the limit, less those that turn out to be far beyond."""
+    """Like ``robust_radii``, with rows beyond ``TRIM_DEVIATIONS`` excluded, repeatedly.
+
+    Rows farther than the limit are excluded from the beginning.
+    """
     limits = np.full(n_clusters, np.inf)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_TRIM_ROUNDS):
         inside = weights * ((distances < limit) & (distances <= limits[labels]))
-        radii = radius(distances, labels, inside, n_clusters, least)
-        before, limits = limits, np.fmin(limits, radii(TRIMMED))
+        radii = robust_radii(distances, labels, inside, n_clusters, min_share)
+        before, limits = limits, np.fmin(limits, radii(TRIM_DEVIATIONS))
         if np.array_equal(before, limits):
             break
     return radii
 
 
-def radius(
+def robust_radii(
     distances: Floats,
     labels: NDArray[np.integer],
     weights: Floats,
     n_clusters: int,
-    least: float = 0.0,
+    min_share: float = 0.0,
 ) -> Callable[[float], Floats]:
-    """Distance so many deviations above the median, per cluster.
+    """Function from a number of robust standard deviations to the distance there, per cluster.
 
-    Rows of weight zero do not count. NaN where rows are too few, or weigh less than a share
-    ``least`` of the average cluster.
+    Zero deviations give the median. Rows of weight zero are ignored. The distance is NaN for a
+    cluster of fewer than ``MIN_CLUSTER_ROWS`` rows, or of less than ``min_share`` of the average
+    weight of a cluster.
     """
     counted = weights > 0
     labels, weights = labels[counted], weights[counted]
     powers = np.cbrt(distances[counted].astype(np.float64) ** 2)
     median = grouped_median(powers, labels, weights, n_clusters)
     off = np.abs(powers - median[labels])
-    deviation = NORMAL * grouped_median(off, labels, weights, n_clusters)
+    deviation = MAD_TO_SIGMA * grouped_median(off, labels, weights, n_clusters)
     masses = np.bincount(labels, weights, n_clusters)
     if (deviation == 0).any():
-        # Where half of the weight is in one place, the rest says more, if it is not just outliers.
         rest = off > 0
-        elsewhere = NORMAL * grouped_median(off[rest], labels[rest], weights[rest], n_clusters)
-        much = np.bincount(labels[rest], weights[rest], n_clusters) >= MUCH * masses
-        deviation = np.where((deviation == 0) & much, elsewhere, deviation)
-    deviation = np.maximum(deviation, LEAST_DEVIATION * median)
-    few = np.bincount(labels, minlength=n_clusters) < LEAST_CLUSTER
-    few |= masses < least * weights.sum() / n_clusters
+        of_rest = MAD_TO_SIGMA * grouped_median(off[rest], labels[rest], weights[rest], n_clusters)
+        enough = np.bincount(labels[rest], weights[rest], n_clusters) >= MIN_SPREAD_SHARE * masses
+        deviation = np.where((deviation == 0) & enough, of_rest, deviation)
+    deviation = np.maximum(deviation, MIN_DEVIATION * median)
+    few = np.bincount(labels, minlength=n_clusters) < MIN_CLUSTER_ROWS
+    few |= masses < min_share * weights.sum() / n_clusters
     return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
 
 
 def grouped_median(
     values: Floats, labels: NDArray[np.integer], weights: Floats, n_groups: int
 ) -> Floats:
-    """Per group, the smallest value with half of the weight at or below it; NaN if it is empty."""
+    """Weighted median per group: the smallest value with half of the weight at or below it.
+
+    NaN for an empty group.
+    """
     order = np.argsort(values)
-    small = labels.astype(np.min_scalar_type(n_groups), copy=False)  # Sorted by their digits.
+    small = labels.astype(
+        np.min_scalar_type(n_groups), copy=False
+    )  # Small integers are sorted by radix.
     order = order[np.argsort(small[order], kind="stable")]
     mass = np.cumsum(weights[order])
     ends = np.cumsum(np.bincount(labels, minlength=n_groups))

@@ -1,4 +1,4 @@
-"""Reaches of clusters: medians by hand, quantiles of Gaussian clusters, and what moves neither."""
+"""Radii of clusters: medians by hand, quantiles of Gaussian clusters, and what moves neither."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ from sfumato import L21, Hard
 from sfumato import _outliers as radii
 from sfumato._engines.base import Scores
 from sfumato._outliers import (
-    DEVIATIONS,
     FALSE_ALARMS,
-    LEAST_CLUSTER,
+    MIN_CLUSTER_ROWS,
+    RADIUS_DEVIATIONS,
     cluster_radii,
     grouped_median,
-    radius,
+    robust_radii,
     trimmed_radii,
 )
 from tests.catalogue import blobs, every_dtype, every_engine, make_engine
@@ -28,11 +28,11 @@ def quantiles(dimension, n_rows=4001):
 
 
 def alone(distances, weights=None, limit=np.inf):
-    """Reach of one cluster with rows at these distances."""
+    """Radius of one cluster with rows at these distances."""
     distances = np.asarray(distances, dtype=float)
     weights = np.ones(len(distances)) if weights is None else np.asarray(weights, dtype=float)
     labels = np.zeros(len(distances), dtype=int)
-    return trimmed_radii(distances, labels, weights, 1, limit)(DEVIATIONS)[0]
+    return trimmed_radii(distances, labels, weights, 1, limit)(RADIUS_DEVIATIONS)[0]
 
 
 def on_a_line(*groups):
@@ -116,7 +116,7 @@ def test_a_weight_of_three_counts_like_three_copies():
 def test_a_reach_by_hand():
     """Two thirds powers 1, 4, 9, 16, 25: the median is 9, and of 8, 5, 0, 7, 16 it is 7."""
     powers = np.array([1.0, 4.0, 9.0, 16.0, 25.0])
-    found = radius(powers**1.5, np.zeros(5, int), np.ones(5), 1)
+    found = robust_radii(powers**1.5, np.zeros(5, int), np.ones(5), 1)
     for deviations in (0.0, 1.0, 3.0):
         np.testing.assert_allclose(found(deviations), [(9 + deviations * 1.4826 * 7) ** 1.5])
 
@@ -161,9 +161,10 @@ def test_a_light_cluster_has_no_reach_where_a_share_is_asked_for():
     distances = np.tile(quantiles(2, 50), 3)
     labels, weights = np.repeat([0, 1, 2], 50), np.repeat([1.0, 1.0, 0.05], 50)
     np.testing.assert_array_equal(
-        np.isnan(radius(distances, labels, weights, 3, least=0.1)(3.0)), [False, False, True]
+        np.isnan(robust_radii(distances, labels, weights, 3, min_share=0.1)(3.0)),
+        [False, False, True],
     )
-    assert not np.isnan(radius(distances, labels, weights, 3)(3.0)).any()
+    assert not np.isnan(robust_radii(distances, labels, weights, 3)(3.0)).any()
 
 
 # Clusters.
@@ -179,7 +180,7 @@ def test_each_cluster_has_its_own_reach(engine_name, dtype):
 
 
 def test_a_few_rows_have_no_reach_and_shelter_nobody():
-    X, centers = on_a_line(bell(100), np.zeros(LEAST_CLUSTER - 1), bell(100))
+    X, centers = on_a_line(bell(100), np.zeros(MIN_CLUSTER_ROWS - 1), bell(100))
     engine = make_engine("reference", X, L21(), Hard())
     found = cluster_radii(engine, centers)
     np.testing.assert_array_equal(np.isnan(found), [False, True, False])
@@ -189,12 +190,12 @@ def test_a_few_rows_have_no_reach_and_shelter_nobody():
 
 
 def test_rows_in_one_place_take_the_median_of_the_others():
-    X, centers = on_a_line(bell(2000), np.zeros(LEAST_CLUSTER), bell(2000, 3.0), bell(2000, 9.0))
+    X, centers = on_a_line(bell(2000), np.zeros(MIN_CLUSTER_ROWS), bell(2000, 3.0), bell(2000, 9.0))
     found = radii_of(X, centers)
     assert found[1] == pytest.approx(np.median(found[[0, 2, 3]]), rel=1e-3)
 
 
-@pytest.mark.parametrize("n_rows", [LEAST_CLUSTER, 100])
+@pytest.mark.parametrize("n_rows", [MIN_CLUSTER_ROWS, 100])
 def test_a_cluster_in_one_place_keeps_its_rows(n_rows):
     """Also a large one, and where the center is beside it by rounding."""
     X, centers = on_a_line(bell(100), np.zeros(n_rows), np.full(n_rows, 1e-9))

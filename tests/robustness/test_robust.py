@@ -18,10 +18,9 @@ from sfumato import (
     SimREFCMFS,
     Squared,
 )
-from sfumato._init import auto_cap as caps
-from sfumato._init import short_fits
+from sfumato._init import auto_cap, short_fits
 from sfumato._init.auto_cap import first_cap
-from sfumato._init.robust import RobustSeeds, sample_rows
+from sfumato._init.robust import RobustSeeds, automatic_cutoff, search_rows
 from sfumato._outliers import FALSE_ALARMS
 from sfumato.datasets import make_blobs_with_outliers
 from tests.catalogue import (
@@ -53,7 +52,7 @@ def contaminated(kind="uniform", n_features=3, n_rows=600, seed=0, **options):
 
 def cap_of(X, weights=None, n_clusters=6, engine_name="native", seed=0):
     engine = make_engine(engine_name, X, Capped(), Hard(), weights)
-    return RobustSeeds().cap(engine, n_clusters, np.random.RandomState(seed))
+    return automatic_cutoff(engine, n_clusters, np.random.RandomState(seed))
 
 
 def seeds_of(X, loss, n_clusters=6, seed=0, engine_name="native"):
@@ -126,7 +125,7 @@ def test_integer_weights_are_copies(kind):
     X = contaminated(kind, n_rows=900).data
     weights = np.random.default_rng(1).integers(1, 3, size=len(X))
     repeated = np.repeat(X, weights, axis=0)
-    assert len(repeated) < sample_rows(6)
+    assert len(repeated) < search_rows(6)
     assert cap_of(X, weights) == pytest.approx(cap_of(repeated), rel=1e-6)
 
 
@@ -195,10 +194,10 @@ def test_the_sample_is_bounded(dtype, weighted, monkeypatch):
         seen.append(sample.n_rows)
         return first_cap(sample, n_clusters, rng)
 
-    monkeypatch.setattr(caps, "first_cap", spy)
+    monkeypatch.setattr(auto_cap, "first_cap", spy)
     sample = contaminated(n_rows=20_000)
     cap = cap_of(sample.data.astype(dtype), row_weights(20_000) if weighted else None)
-    assert seen == [sample_rows(6)]
+    assert seen == [search_rows(6)]
     assert cap == pytest.approx(cap_of(sample.data), rel=0.1)
 
 
@@ -212,11 +211,11 @@ def test_seeding_looks_at_the_sample_alone(monkeypatch):
 
     monkeypatch.setattr(short_fits, "greedy_seeds", spy)
     FuzzyCMeans(6, init="robust", random_state=0).fit(contaminated(n_rows=20_000).data)
-    assert set(seen) == {sample_rows(6)}
+    assert set(seen) == {search_rows(6)}
 
 
 def test_the_sample_grows_with_the_clusters_alone():
-    assert sample_rows(1000) - sample_rows(10) == 32 * 990
+    assert search_rows(1000) - search_rows(10) == 32 * 990
 
 
 # Seeds.
@@ -239,7 +238,7 @@ def test_seeds_are_repeatable_and_vary():
     assert_array_equal(seeds_of(X, L21()), seeds_of(X, L21()))
     assert not np.array_equal(seeds_of(X, L21(), seed=0), seeds_of(X, L21(), seed=1))
     assert RobustSeeds().random
-    assert RobustSeeds.careful
+    assert RobustSeeds().refined
 
 
 @every_engine

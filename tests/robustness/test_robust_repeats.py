@@ -9,10 +9,9 @@ from sklearn.metrics import adjusted_rand_score
 import sfumato
 from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard, Power
 from sfumato._fit.auto import tune
-from sfumato._init import auto_cap as caps
-from sfumato._init import robust, short_fits
+from sfumato._init import auto_cap, robust, short_fits
 from sfumato._init.auto_cap import FIRST_FITS
-from sfumato._init.robust import RobustSeeds
+from sfumato._init.robust import RobustSeeds, automatic_cutoff
 from sfumato._solvers.descent import IterationRecord, Outcome, Solution
 from tests.catalogue import csr, each, every_dtype, every_loss, make_engine, row_weights
 from tests.robustness.test_robust import contaminated, every_kind, every_seed
@@ -35,6 +34,7 @@ def proposals(X, n_clusters, calls, loss=None):
     """Proposed centers, call after call, and the initializer."""
     engine = make_engine("native", X, loss or Capped(), Hard())
     initializer, rng = RobustSeeds(), np.random.RandomState(0)
+    engine = engine.with_problem(initializer.prepare(engine, n_clusters, rng))
     return [initializer.centers(engine, n_clusters, rng) for _ in range(calls)], initializer
 
 
@@ -58,7 +58,7 @@ def test_seeds_that_differ_are_sought_on(fits):
 
 def test_fits_at_other_caps_count_too():
     engine = make_engine("native", contaminated(n_features=10, n_rows=1200).data, Capped(), Hard())
-    assert caps.automatic_cap(engine, 6, np.random.RandomState(0)).fits.repeats > 1
+    assert auto_cap.automatic_cap(engine, 6, np.random.RandomState(0)).fits.repeats > 1
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_pilots_begin_with_the_best_fit(monkeypatch):
     initializer, rng = RobustSeeds(), np.random.RandomState(0)
     monkeypatch.setattr(initializer, "centers", None)
     problem, dimension = tune(engine, 6, initializer, rng)
-    assert problem.loss.cap == initializer.cap(engine, 6, rng)
+    assert problem.loss.cap == automatic_cutoff(engine, 6, np.random.RandomState(0))
     assert dimension == 3
 
 
@@ -178,14 +178,13 @@ def test_robust_seeds_remain_robust_where_they_were_asked_for(loss):
     """Only the cap that a loss leaves to the data may turn out to be needless."""
     part = Capped(0.9) if isinstance(loss, Capped) else loss
     _, initializer = proposals(shapeless(), 12, calls=3, loss=part)
-    assert initializer.careful
-    assert not initializer.may_be_clean()
+    assert initializer.refined
 
 
 def test_clusters_that_stand_out_have_robust_seeds_though_there_are_no_outliers():
     made = contaminated(n_rows=1000)
     _, initializer = proposals(made.data[made.target >= 0], 6, calls=2)
-    assert not initializer.may_be_clean()
+    assert initializer.refined
 
 
 @every_seed
@@ -202,19 +201,29 @@ def test_a_search_for_nothing_has_drawn_nothing():
     engine = make_engine("native", shapeless(), Capped(), Hard())
     rng = np.random.RandomState(0)
     initializer = RobustSeeds()
-    assert np.isfinite(initializer.cap(engine, 12, rng))
-    assert initializer.may_be_clean()
-    assert initializer.decide(robust=1.0, plain=1.01)
+    assert np.isfinite(initializer.prepare(engine, 12, rng).loss.cap)
+    assert not initializer.refined
     assert rng.uniform() == np.random.RandomState(0).uniform()
-    assert not initializer.careful
 
 
-def test_ordinary_seeds_that_end_higher_will_not_do():
+def test_a_pilot_that_decided_is_the_pilot_of_the_fit():
+    """It is drawn from the caller's generator then, once."""
+    engine = make_engine("native", shapeless(), Capped(), Power(3))
+    initializer, rng = RobustSeeds(), np.random.RandomState(0)
+    engine = engine.with_problem(initializer.prepare(engine, 12, rng))
+    state = rng.get_state()[2]
+    assert state > 0
+    pilot = initializer.pilot(engine, 12, rng)
+    assert initializer.pilot(engine, 12, rng) is pilot
+    assert rng.get_state()[2] == state
+
+
+def test_ordinary_seeds_that_end_higher_will_not_do(monkeypatch):
+    monkeypatch.setattr(robust, "MAX_ORDINARY_EXCESS", -0.5)
     engine = make_engine("native", shapeless(), Capped(), Hard())
     initializer = RobustSeeds()
-    initializer.cap(engine, 12, np.random.RandomState(0))
-    assert not initializer.decide(robust=1.0, plain=1.02)
-    assert initializer.careful
+    initializer.prepare(engine, 12, np.random.RandomState(0))
+    assert initializer.refined
 
 
 @every_seed

@@ -91,6 +91,6 @@ def test_fits_are_the_same_if_their_centers_pair_off():
 def test_fits_that_go_on_have_been_repeated_as_often():
     engine = make_engine("native", np.array([[0.0], [10.0]]), L21(), Hard())
     fit = solve(engine, np.array([[1.0], [9.0]]), Stopping(1, 0.0))
-    further = AgreeingFits(fit, 2).go_on(engine)
+    further = AgreeingFits(fit, 2).refit(engine)
     assert further.repeats == 2
     assert further.fit.objective < fit.objective

@@ -19,7 +19,7 @@ from sfumato._engines.chunked import ChunkedData
 from sfumato._fit.auto import tune
 from sfumato._fit.callbacks import FitTask, IterationTasks
 from sfumato._fit.checkpoint import Checkpoint, identity_of
-from sfumato._init.base import GivenCenters, Initializer
+from sfumato._init.base import GivenCenters, Initializer, proposed_centers
 from sfumato._problem import Problem
 from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import Descent, Outcome, Solution, Stopping
@@ -87,7 +87,7 @@ class Fit:
         """
         estimator, engine = self.estimator, self._solving
         lift = self._projection.lift
-        plan = Plan.of(estimator.n_init, self.initializer.random, self.initializer.careful)
+        plan = Plan.of(estimator.n_init, self.initializer.random, self.initializer.refined)
         apart = bool(plan.rungs) and isinstance(engine.data, ChunkedData)
         context = estimator._init_callback_context(max_subtasks=plan.starts + apart)
         fit = FitTask(estimator, context, given, lambda centers: attributes(lift(centers)))
@@ -133,7 +133,7 @@ class Fit:
                 if number > first and not initializer.random:
                     break  # All others would be the same.
                 task = fit.subtask(f"start {number}", max_subtasks=estimator.max_iter)
-                start = initializer.centers(engine, estimator.n_clusters, self._rng)
+                start = proposed_centers(initializer, engine, estimator.n_clusters, self._rng)
                 acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
                 descent = Descent(engine, start, stopping, IterationTasks(task), acceleration)
                 if self._checkpoint is not None:

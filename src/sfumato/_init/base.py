@@ -1,58 +1,175 @@
-"""Initial centers: seeding by the problem's own loss, random rows, given ones, a callable's.
+"""Initial centers: the base class, greedy seeding, random rows, given centers, a callable.
 
-Draws go by the inverse of the cumulative weight, over the rows in an order of their own
+Rows are drawn by the inverse of the cumulative weight, in an order that depends on the data alone
 (``Engine.order``). So a weight of 3 draws like 3 copies of a row, a row of weight 0 is never drawn,
 and shuffled rows give the same seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sfumato._engines.base import Engine, ResidentEngine
+from sfumato._problem import Problem
 from sfumato._sampling import draw
+from sfumato._solvers.descent import Solution, Stopping, solve
 from sfumato._typing import Floats
+from sfumato.memberships import Hard
 
 KEPT_LOSSES = 16
-"""Seeding keeps the losses of its candidates if they take no more than a sixteenth of the data."""
+"""Greedy seeding keeps the losses of its candidates if they take at most 1/16 of the memory of the
+data; otherwise it computes them twice. Chosen by hand."""
+PILOT_FIT = Stopping(max_iter=20, tol=1e-3)
+"""Iterations and relative tolerance of a pilot fit. Chosen by hand."""
+PILOT_STARTS = 3
+"""Pilot fits from ordinary seeds, of which the best counts. Chosen by hand."""
+PILOT_ROWS, PILOT_ROWS_PER_CLUSTER = 4096, 64
+"""Rows of the sample of a pilot fit, and more per cluster. Chosen by hand."""
 
 
-class Initializer(Protocol):
-    """Whatever proposes initial centers."""
+def pilot_rows(n_clusters: int) -> int:
+    """Size of the sample of a pilot fit; it does not depend on the size of the data."""
+    return PILOT_ROWS + PILOT_ROWS_PER_CLUSTER * n_clusters
+
+
+class Pilot(NamedTuple):
+    """A short hard fit to a sample, from which "auto" parameters are estimated.
+
+    Attributes
+    ----------
+    sample : ResidentEngine
+        On the sample, for the problem of the fit.
+    centers : ndarray of shape (n_clusters, n_features)
+    """
+
+    sample: ResidentEngine
+    centers: Floats
+
+
+class Initializer(BaseEstimator, ABC):
+    """A method that proposes initial centers.
+
+    A fit works on a copy without fitted state, as made by ``sklearn.base.clone``. It calls
+    ``prepare`` once, then ``pilot`` if a parameter of the membership rule is "auto", and then
+    ``centers`` once per start. Only ``centers`` must be defined.
+
+    Attributes
+    ----------
+    random : bool, default=True
+        Whether another call of ``centers`` may give other centers. If not, there is one start.
+    refined : bool, default=False
+        Whether the proposed centers come from short fits, so that ``n_init="auto"`` needs fewer
+        starts.
+
+    Examples
+    --------
+    Farthest-first seeding:
+
+    >>> import numpy as np
+    >>> from sfumato import FuzzyClustering
+    >>> from sfumato._init.base import Initializer
+    >>> class FarthestFirst(Initializer):
+    ...     random = False
+    ...
+    ...     def centers(self, engine, n_clusters, rng):
+    ...         rows = engine.coreset(n_clusters, rng)  # All rows, if they are in memory.
+    ...         chosen = [0]
+    ...         while len(chosen) < n_clusters:
+    ...             nearest = rows.distances(rows.take(np.array(chosen))).min(axis=1)
+    ...             chosen.append(int(nearest.argmax()))
+    ...         return rows.take(np.array(chosen))
+    >>> X = np.array([[0.0], [0.2], [0.3], [5.0], [5.1], [5.3]])
+    >>> model = FuzzyClustering(2, init=FarthestFirst(), membership="hard").fit(X)
+    >>> model.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
 
     @property
     def random(self) -> bool:
-        """Whether another call may give other centers, so that restarts make sense."""
+        """Whether another call of ``centers`` may give other centers."""
+        return True
 
     @property
-    def careful(self) -> bool:
-        """Whether all its proposals are good ones, so that few restarts will do."""
+    def refined(self) -> bool:
+        """Whether the proposed centers come from short fits, so that few starts suffice."""
+        return False
 
+    def prepare(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Problem:
+        """Problem of the fit: that of the engine, or with a cutoff that was found for its loss."""
+        return engine.problem
+
+    @abstractmethod
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Initial centers of shape (n_clusters, n_features), float64."""
+        """Initial centers.
+
+        Parameters
+        ----------
+        engine : Engine
+            Passes over the data for the problem of the fit. ``engine.coreset(n_clusters, rng)`` has
+            its rows, or weighted rows that represent them if they are not all in memory.
+        n_clusters : int
+        rng : numpy.random.RandomState
+
+        Returns
+        -------
+        centers : ndarray of shape (n_clusters, n_features), float64
+        """
+
+    def pilot(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Pilot:
+        """Best of some short hard fits to a sample."""
+        sample, hard = pilot_sample(engine, n_clusters, rng)
+        number = PILOT_STARTS if self.random else 1
+        starts = [proposed_centers(self, hard, n_clusters, rng) for _ in range(number)]
+        return Pilot(sample, best_pilot(hard, starts).centers)
 
 
-class KMeansPlusPlus:
+def proposed_centers(
+    initializer: Initializer, engine: Engine, n_clusters: int, rng: np.random.RandomState
+) -> Floats:
+    """Centers from an initializer, which may be a user's, with a checked shape."""
+    found = np.asarray(initializer.centers(engine, n_clusters, rng), dtype=np.float64)
+    expected = n_clusters, engine.n_features
+    if found.shape != expected or not np.isfinite(found).all():
+        wrong = "not finite" if found.shape == expected else f"of shape {found.shape}"
+        raise ValueError(
+            f"{type(initializer).__name__}.centers returned an array that is {wrong}; return "
+            f"finite numbers of shape (n_clusters, n_features) = {expected}."
+        )
+    return found
+
+
+def pilot_sample(
+    engine: Engine, n_clusters: int, rng: np.random.RandomState
+) -> tuple[ResidentEngine, ResidentEngine]:
+    """Engine on the sample of a pilot fit, and the same for hard memberships."""
+    sample = engine.subsample(pilot_rows(n_clusters), rng)
+    return sample, sample.with_problem(Problem(engine.problem.loss, Hard()))
+
+
+def best_pilot(hard: ResidentEngine, starts: Sequence[Floats]) -> Solution:
+    """Pilot fit of the lowest objective."""
+    fits = [solve(hard, start, PILOT_FIT) for start in starts]
+    return min(fits, key=lambda fit: fit.objective)
+
+
+class KMeansPlusPlus(Initializer):
     """Greedy k-means++, drawing in proportion to the problem's own loss.
 
-    Each new center is the best of ``2 + log(n_clusters)`` rows, drawn in proportion to what they
-    now cost: the one that leaves the smallest total [1]_. For the squared loss this is
-    scikit-learn's "k-means++"; for others the draw and the choice use that loss instead, and so
-    favor remote rows less.
+    Each new center is the best of ``2 + log(n_clusters)`` rows, drawn in proportion to their losses
+    to the nearest center so far: the one that leaves the smallest total [1]_. For the squared loss
+    this is scikit-learn's "k-means++"; other losses favor remote rows less.
 
     References
     ----------
     .. [1] D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
     """
 
-    random = True
-    careful = False
-
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Seeds, in the order in which they were drawn."""
         rows = engine.coreset(n_clusters, rng)
         first = rows.take(draw(rows.data.weights_or_ones(), rows.order(), 1, rng))
         return greedy_seeds(rows, first, n_clusters, 2 + int(np.log(n_clusters)), rng)
@@ -61,14 +178,13 @@ class KMeansPlusPlus:
 def greedy_seeds(
     engine: ResidentEngine, first: Floats, n_clusters: int, trials: int, rng: np.random.RandomState
 ) -> Floats:
-    """The first seed, and others one by one: each the best of some rows drawn by what they cost."""
+    """Seeds of greedy k-means++, after a first one; each is the best of ``trials`` drawn rows."""
     weights = engine.data.weights_or_ones()
     order = engine.order()
     seeds = np.empty((n_clusters, engine.n_features))
     seeds[0] = first[0]
     costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
     engine.update_costs(costs, seeds[:1])
-    # Few losses beside many features are kept; otherwise another pass is cheaper than memory.
     kept = KEPT_LOSSES * trials * costs.nbytes <= engine.data.nbytes
     losses = np.empty((engine.n_rows, trials), dtype=costs.dtype) if kept else None
     for k in range(1, n_clusters):
@@ -82,14 +198,10 @@ def greedy_seeds(
     return seeds
 
 
-class RandomRows:
-    """Rows drawn in proportion to their weights, no two alike."""
-
-    random = True
-    careful = False
+class RandomRows(Initializer):
+    """Distinct rows, drawn in proportion to their weights."""
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Distinct rows."""
         rows = engine.coreset(n_clusters, rng)
         chosen: list[Floats] = []
         weights = rows.data.weights_or_ones()
@@ -109,25 +221,20 @@ class RandomRows:
         return np.array(chosen)
 
 
-class GivenCenters:
-    """Centers that the user gave, used as they are."""
+class GivenCenters(Initializer):
+    """Centers given by the user, used as they are."""
 
     random = False
-    careful = False
 
     def __init__(self, given: Floats) -> None:
         self.given = given
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Given centers."""
         return self.given
 
 
-class CalledCenters:
+class CalledCenters(Initializer):
     """Centers from a user's ``init(X, n_clusters, random_state)``, checked on return."""
-
-    random = True
-    careful = False
 
     def __init__(
         self, function: Callable[..., Any], X: Any, check: Callable[[Any], Floats]
@@ -137,5 +244,4 @@ class CalledCenters:
         self.check = check
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
-        """Whatever the function proposes."""
         return self.check(self.function(self.X, n_clusters, random_state=rng))

@@ -1,7 +1,6 @@
-"""Short hard fits under a capped loss, from seeds that outliers do not attract.
+"""Short hard fits to a sample under a capped loss, from seeds that outliers do not attract.
 
-They see a sample of bounded size. Each is cheap, and good enough to be compared with others: those
-out of independent draws that come to the same centers are all that need be known.
+Several are made from independent draws and compared; where some agree, no more are needed.
 """
 
 from __future__ import annotations
@@ -21,39 +20,47 @@ from sfumato._typing import Floats
 from sfumato.losses import Capped
 from sfumato.memberships import Hard
 
-TRIALS = 20
-"""Rows from which each seed is chosen: enough that some are no outliers."""
-BETWEEN_ROWS = np.sqrt(2.0)
-"""Two rows of a cluster are this much farther apart than a row and the center."""
-BY_COST, BEYOND = 10, 40
-"""Rows that are tried in the place of a center: drawn by what they cost, and beyond the cap."""
-SWAPS, LARGEST_TABLE = 5, 1 << 22
-"""Seeds that are exchanged, at most; none where distances to all would be more than that."""
-ROUNDING = 1e-9
-"""Share by which an exchange has to lower the total."""
-SHORT = Stopping(max_iter=4, tol=1e-3)
-SAME = 0.1
-"""Share of the mean loss by which centers of equal fits may differ."""
+SEED_CANDIDATES = 20
+"""Rows drawn for each seed, of which the best is taken. Chosen by hand: enough that some are not
+outliers."""
+PAIR_DISTANCE = np.sqrt(2.0)
+"""Distance between two rows of a Gaussian cluster over that between a row and the center."""
+SWAPS_BY_COST, SWAPS_BEYOND = 10, 40
+"""Rows tried as a replacement of each center, per exchange: drawn in proportion to their losses,
+and from those beyond the cap. More of the latter lose fewer small clusters among outliers: 2 of
+432 on blobs, instead of 7."""
+MAX_SWAPS = 5
+"""Centers exchanged per short fit. Chosen by hand."""
+MAX_TABLE = 1 << 22
+"""Distances (rows times clusters) above which no exchange is tried, and centers are compared in
+several steps: 32 MB in double precision. Chosen by hand."""
+MIN_SWAP_GAIN = 1e-9
+"""Relative fall of the total below which an exchange counts as rounding."""
+SHORT_FIT = Stopping(max_iter=4, tol=1e-3)
+"""Iterations and relative tolerance of each stage of a short fit. Chosen by hand."""
+SAME_CENTERS = 0.1
+"""Distance between the centers of two fits that agree, over the mean loss of a row, at most. Chosen
+by hand."""
 
 
 class AgreeingFits(NamedTuple):
-    """A fit, and how many fits from other seeds have come to the same centers on the way."""
+    """The best of some fits, and how many others have come to the same centers."""
 
     fit: Solution
     repeats: int = 0
 
     def beside(self, other: Solution, sample: ResidentEngine) -> AgreeingFits:
-        """The better one of both."""
+        """Best fit after another one, with the repeats counted."""
         repeats = self.repeats + 1 if self.is_same(other, sample) else 0
         if other.objective < self.fit.objective:
             return AgreeingFits(other, repeats)
         return AgreeingFits(self.fit, max(repeats, self.repeats))
 
     def is_same(self, other: Solution, sample: ResidentEngine) -> bool:
-        """Whether each center has one of the other fit near, and no two the same one."""
-        near = SAME * self.fit.objective / float(sample.data.weights_or_ones().sum())
+        """Whether the centers of both fits pair off, each near its partner."""
+        near = SAME_CENTERS * self.fit.objective / float(sample.data.weights_or_ones().sum())
         partners: set[int] = set()
-        step = max(1, LARGEST_TABLE // len(other.centers))
+        step = max(1, MAX_TABLE // len(other.centers))
         for begin in range(0, len(self.fit.centers), step):
             distances = cdist(self.fit.centers[begin : begin + step], other.centers)
             if (distances.min(axis=1) > near).any():
@@ -61,9 +68,9 @@ class AgreeingFits(NamedTuple):
             partners.update(distances.argmin(axis=1).tolist())
         return len(partners) == len(self.fit.centers)
 
-    def go_on(self, engine: ResidentEngine) -> AgreeingFits:
-        """Some more iterations, of another problem."""
-        return self._replace(fit=solve(engine, self.fit.centers, SHORT))
+    def refit(self, engine: ResidentEngine) -> AgreeingFits:
+        """Best fit after a few iterations for the problem of an engine."""
+        return self._replace(fit=solve(engine, self.fit.centers, SHORT_FIT))
 
 
 def best_fit(
@@ -79,44 +86,50 @@ def best_fit(
 def capped_fit(
     sample: ResidentEngine, cap: float, n_clusters: int, rng: np.random.RandomState
 ) -> Solution:
-    """Short hard fit at the cap from greedy seeds, which are rows and need a wider one at first."""
-    wide = at_cap(sample, BETWEEN_ROWS * cap)
-    candidates = sample.take(draw(sample.data.weights_or_ones(), sample.order(), TRIALS, rng))
+    """Short hard fit at a cap, from greedy seeds.
+
+    Seeds are rows, not means, and lie ``PAIR_DISTANCE`` times as far from the rows of their
+    cluster. So the cap is larger by that factor until the seeds have moved.
+    """
+    wide = at_cap(sample, PAIR_DISTANCE * cap)
+    drawn = draw(sample.data.weights_or_ones(), sample.order(), SEED_CANDIDATES, rng)
+    candidates = sample.take(drawn)
     costs = np.full(sample.n_rows, np.inf, dtype=sample.dtype)
     first = candidates[[int(np.argmin(wide.candidate_costs(costs, candidates)))]]
-    centers = solve(wide, greedy_seeds(wide, first, n_clusters, TRIALS, rng), SHORT).centers
-    if n_clusters > 1 and sample.n_rows * n_clusters <= LARGEST_TABLE:
-        centers = solve(wide, swapped(wide, centers, cap, rng), SHORT).centers
-    return solve(at_cap(sample, cap), centers, SHORT)
+    seeds = greedy_seeds(wide, first, n_clusters, SEED_CANDIDATES, rng)
+    centers = solve(wide, seeds, SHORT_FIT).centers
+    if n_clusters > 1 and sample.n_rows * n_clusters <= MAX_TABLE:
+        centers = solve(wide, swapped(wide, centers, cap, rng), SHORT_FIT).centers
+    return solve(at_cap(sample, cap), centers, SHORT_FIT)
 
 
 def swapped(
     wide: ResidentEngine, centers: Floats, cap: float, rng: np.random.RandomState
 ) -> Floats:
-    """Centers of which some are exchanged for rows, as long as that lowers the total.
+    """Centers after some were exchanged for rows, as long as that lowers the total loss.
 
-    Some rows are drawn, and each is tried in the place of each center (Lattanzi and Sohler, 2019).
-    Some of them by what they cost, because two clusters may share a center, and more of those
-    beyond the cap, because a small cluster may have none.
+    This is the local search of Lattanzi and Sohler (2019): some rows are drawn, each is tried in
+    the place of each center, and the best exchange is made. Rows drawn by their losses part
+    clusters that share a center; rows beyond the cap find small clusters that have none.
     """
     weights, order = wide.data.weights_or_ones(), wide.order()
     centers, losses = centers.copy(), _losses(wide, centers)[0]
-    for _ in range(SWAPS):
+    for _ in range(MAX_SWAPS):
         labels = losses.argmin(axis=1)
         nearest, second = np.partition(losses, 1, axis=1)[:, :2].T
-        missed = weights * (nearest > cap)
+        beyond = weights * (nearest > cap)
         if not (weights * nearest).any():
             break
-        drawn = draw(weights, order, BY_COST, rng, nearest)
-        if missed.any():
-            drawn = np.concatenate([drawn, draw(missed, order, BEYOND, rng)])
+        drawn = draw(weights, order, SWAPS_BY_COST, rng, nearest)
+        if beyond.any():
+            drawn = np.concatenate([drawn, draw(beyond, order, SWAPS_BEYOND, rng)])
         candidates = wide.take(drawn)
         new, totals = _losses(wide, candidates, nearest)
-        # What the rows of each cluster lose with its center, beside what all win by the new one.
+        # Total with each candidate added, plus what its rows lose with each center removed.
         rows = csc_array((weights, labels, np.arange(len(labels) + 1)), (len(centers), len(labels)))
         left = np.minimum(np.maximum(new, nearest[:, None]), second[:, None])
         totals = totals + rows @ (left - nearest[:, None])
-        if not totals.min() < (1 - ROUNDING) * (weights @ nearest):
+        if not totals.min() < (1 - MIN_SWAP_GAIN) * (weights @ nearest):
             break
         worst, best = divmod(int(totals.argmin()), len(drawn))
         centers[worst] = candidates[best]
@@ -127,7 +140,7 @@ def swapped(
 def _losses(
     engine: ResidentEngine, centers: Floats, costs: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Losses of all rows to all centers, and the weighted totals of these or of lower costs."""
+    """Losses of all rows to all centers, and per center the total of these or of lower costs."""
     losses = np.empty((engine.n_rows, len(centers)), dtype=engine.dtype)
     if costs is None:
         costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)

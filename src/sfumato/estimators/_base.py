@@ -19,6 +19,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
@@ -134,6 +135,8 @@ class BaseFuzzyClustering(
         """Object that proposes initial centers."""
         if isinstance(self.init, str):
             return resolve_initializer(self.init, problem)
+        if isinstance(self.init, Initializer):
+            return clone(self.init)
         if callable(self.init):
             return CalledCenters(
                 self.init,

@@ -6,8 +6,8 @@ from scipy.stats import ortho_group
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato import L21, REFCMFS, RSFKM, Capped, Hard, Power, Simplex, SimREFCMFS, Squared
-from sfumato._fit.auto import intrinsic_dimension, matched_fuzzifier, needs_pilot, pilot_rows, tune
-from sfumato._init.base import GivenCenters, KMeansPlusPlus
+from sfumato._fit.auto import intrinsic_dimension, tune
+from sfumato._init.base import GivenCenters, KMeansPlusPlus, pilot_rows
 from sfumato._problem import Problem
 from tests.catalogue import (
     DTYPES,
@@ -122,9 +122,8 @@ def test_the_matched_fuzzifier_gives_the_gaussian_posterior():
     sq_dist = ((X[:, None] - middles) ** 2).sum(axis=2)
     posterior = 1 / (1 + np.exp((sq_dist[:, 0] - sq_dist[:, 1]) / 2))
     for loss in (L21(), Squared()):
-        fuzzifier = matched_fuzzifier(Problem(loss, Power(2, "auto")), dimension)
-        rule = Problem(loss, Power(2, fuzzifier))
-        terms = rule.terms(sq_dist)
+        rule = Power(2, "auto").tuned_to_dimension(dimension, loss.degree)
+        terms = Problem(loss, rule).terms(sq_dist)
         first = np.where(terms.indices[:, 0] == 0, terms.memberships[:, 0], terms.memberships[:, 1])
         assert np.abs(first - posterior).mean() < 0.02
 
@@ -133,12 +132,13 @@ def test_only_what_waits_is_tuned():
     rng = np.random.RandomState(0)
     for rule in (Hard(), Power(2, 1.5), Simplex(gamma=1.0), Simplex(n_active=2)):
         engine = make_engine("reference", blobs(), L21(), rule)
-        assert not needs_pilot(engine.problem)
         problem, dimension = tune(engine, 5, KMeansPlusPlus(), rng)
         assert problem is engine.problem
         assert dimension is None
     for rule in (Power(2, "auto"), Simplex(gamma="auto")):
-        assert needs_pilot(Problem(L21(), rule))
+        engine = make_engine("reference", blobs(), L21(), rule)
+        problem, _ = tune(engine, 5, KMeansPlusPlus(), rng)
+        assert problem.membership.is_resolved
 
 
 def test_the_pilot_starts_from_given_centers():
