@@ -86,7 +86,7 @@ def write_page(summary: Summary, setting: dict[str, str], quick: bool) -> None:
     """Write the page and its pictures."""
     found = reports(summary, setting, quick)
     parts = [BEGIN, *draw_all(summary), *settings(found[:1]), methods(summary)]
-    parts += [*map(section, found), remarks(), failures(summary)]
+    parts += [*map(section, found), remarks(), failures(summary), numbers()]
     text = "\n".join(part for part in parts if part)
     (DOCS / "robustness.md").write_text(text, encoding="utf-8")
 
@@ -121,6 +121,13 @@ def methods(summary: Summary) -> str:
 
 def remarks() -> str:
     return "## Where others are better, and why\n\n" + "\n".join(f"- {r}" for r in REMARKS) + "\n"
+
+
+def numbers() -> str:
+    """The section of the page that is written by hand, as it is."""
+    heading = "## The numbers behind robust seeding"
+    _, found, text = (DOCS / "robustness.md").read_text(encoding="utf-8").partition(heading)
+    return found + text
 
 
 def failures(summary: Summary) -> str:

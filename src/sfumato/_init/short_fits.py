@@ -27,8 +27,8 @@ PAIR_DISTANCE = np.sqrt(2.0)
 """Distance between two rows of a Gaussian cluster over that between a row and the center."""
 SWAPS_BY_COST, SWAPS_BEYOND = 10, 40
 """Rows tried as a replacement of each center, per exchange: drawn in proportion to their losses,
-and from those beyond the cap. More of the latter lose fewer small clusters among outliers: 2 of
-432 on blobs, instead of 7."""
+and from those beyond the cap. More of the latter, with other changes, lost fewer small clusters
+among outliers: 2 of 432 instead of 7."""
 MAX_SWAPS = 5
 """Centers exchanged per short fit. Chosen by hand."""
 MAX_TABLE = 1 << 22

@@ -1,11 +1,14 @@
 """Seeds: drawn in proportion to loss and weight, distinct, and the best of their candidates."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
-from sfumato import Hard, Squared
+from sfumato import REFCMFS, FuzzyClustering, Hard, Squared
 from sfumato import _sampling as sampling
-from sfumato._init.base import GivenCenters, KMeansPlusPlus, RandomRows, draw
+from sfumato._init.base import GivenCenters, Initializer, KMeansPlusPlus, RandomRows, draw
+from sfumato._init.robust import RobustSeeds
 from tests.catalogue import (
     N_CLUSTERS,
     USER_STORAGES,
@@ -229,3 +232,74 @@ def test_seeding_finds_separated_clusters():
         seeds = seeds_of(KMeansPlusPlus(), engine, seed, n_clusters=10)
         nearest = losses_to(Squared(), seeds, X).argmin(axis=1)
         assert sorted(truth[nearest]) == list(range(10))
+
+
+# A user's own.
+
+
+class Recorded(Initializer):
+    """Random rows, with a record of what was called."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __init__(self, shift=0.0):
+        self.shift = shift
+
+    def prepare(self, engine, n_clusters, rng):
+        self.calls.append("prepare")
+        return super().prepare(engine, n_clusters, rng)
+
+    def centers(self, engine, n_clusters, rng):
+        self.calls.append("centers")
+        return RandomRows().centers(engine, n_clusters, rng) + self.shift
+
+
+@each("fuzzifier", (1.5, "auto"), ids=str)
+def test_an_estimator_takes_a_users_initializer(fuzzifier):
+    """It is prepared once; a pilot fit has three starts, where a parameter is "auto"."""
+    Recorded.calls = []
+    model = REFCMFS(N_CLUSTERS, fuzzifier=fuzzifier, init=Recorded(), n_init=2, random_state=0)
+    found = model.fit(blobs())
+    pilots = 3 if fuzzifier == "auto" else 0
+    assert Recorded.calls == ["prepare"] + (pilots + 2) * ["centers"]
+    expected = model.set_params(init="random").fit(blobs())
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+
+
+def test_an_initializer_is_a_parameter_like_others():
+    model = FuzzyClustering(N_CLUSTERS, init=Recorded(), random_state=0)
+    model.set_params(init__shift=0.5)
+    assert model.get_params()["init__shift"] == 0.5
+    before = dict(vars(model.init))
+    model.fit(blobs())
+    assert vars(model.init) == before, "a fit works on a copy"
+
+
+def test_an_instance_of_ours_is_its_name():
+    X = blobs(200)
+    by_name, by_instance = (
+        FuzzyClustering(N_CLUSTERS, loss="capped", init=init, random_state=0).fit(X)
+        for init in ("robust", RobustSeeds())
+    )
+    np.testing.assert_array_equal(by_name.cluster_centers_, by_instance.cluster_centers_)
+
+
+@each("membership", ("hard", "power"), ids=str)
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [(np.zeros((2, 3)), r"of shape \(2, 3\)"), (np.full((5, 3), np.nan), "not finite")],
+    ids=["shape", "nan"],
+)
+def test_wrong_centers_are_named(made, words, membership):
+    class Wrong(Initializer):
+        def centers(self, engine, n_clusters, rng):
+            return made
+
+    model = FuzzyClustering(5, init=Wrong(), membership=membership)
+    with pytest.raises(ValueError, match=rf"Wrong.centers .*{words}.*\(5, 3\)"):
+        model.fit(blobs(n_features=3))
+
+
+def test_an_initializer_without_centers_cannot_be_made():
+    with pytest.raises(TypeError, match="centers"):
+        Initializer()
