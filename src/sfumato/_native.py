@@ -7,10 +7,14 @@ variable ``SFUMATO_LEVEL`` chooses another level than the best.
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import joblib
+from threadpoolctl import threadpool_limits
 
 from sfumato import _cpu
 
@@ -38,3 +42,14 @@ def effective_threads(n_threads: int | None) -> int:
     if n_threads is not None:
         return n_threads
     return max(1, min(core.max_threads(), joblib.cpu_count()))
+
+
+_BLAS_LOCK = threading.RLock()
+"""Held while the number of threads of BLAS, which belongs to the process, is limited."""
+
+
+@contextmanager
+def single_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, whose others would go on spinning while a pass needs the cores."""
+    with _BLAS_LOCK, threadpool_limits(1, user_api="blas"):
+        yield

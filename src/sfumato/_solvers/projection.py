@@ -1,50 +1,49 @@
-"""Wide data, seen from its own span.
+"""Wide data, projected onto its own span.
 
-Rows with many more features than there are rows lie in a subspace of as many dimensions as rows.
-Projection into it, all distances stay what they are, and every pass is cheaper by the ratio of the
-two. Centers are turned back in the end: they are weighted means of rows, so they never leave it.
+``n`` rows with many more than ``n`` features lie in a subspace of at most ``n`` dimensions. In an
+orthonormal basis of it all distances are the same, and a pass is cheaper by the ratio of the
+dimensions. Centers are weighted means of rows, so they lie in the subspace too and are lifted back
+at the end.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
-from threadpoolctl import threadpool_limits
 
 from sfumato._data import Data
+from sfumato._native import single_blas_thread
 from sfumato._typing import Floats
 
 LEAST_FEATURES = 256
-"""Below, a pass is short anyway."""
+"""Features below which data is not projected, since a pass is short anyway; chosen by hand."""
 LEAST_RATIO = 2
-"""Features per row from which a pass becomes cheap enough."""
+"""Features per row below which data is not projected, since little is gained; chosen by hand."""
 ROWS_PER_CLUSTER = 16
-"""Turning costs the square of the rows, a pass rows times clusters: beyond, it does not pay."""
+"""Rows per cluster above which data is not projected: the QR factorization costs the square of the
+rows, a pass rows times clusters. Chosen by hand."""
 MOST_BYTES = 1 << 26
-"""Doubles that may be copied: data is not copied whole otherwise."""
-
-_ONE_AT_A_TIME = threading.Lock()
-"""Limits of BLAS belong to the process."""
+"""Bytes of the rows as float64 above which they are not copied, and so not projected; chosen by
+hand."""
 
 
 class Projection(NamedTuple):
-    """Data to solve on, and the way back for centers."""
+    """Data to solve on, and the map of its centers back to the user's coordinates."""
 
     data: Any
     lift: Callable[[Floats], Floats]
 
 
 def identity(data: Any) -> Projection:
-    """Data as it is: for given centers, which may lie outside of the span."""
+    """Data as it is."""
     return Projection(data, lambda centers: centers)
 
 
 def project(data: Data, n_clusters: int) -> Projection:
-    """Data in the coordinates of its span where that is worthwhile, or as it is."""
+    """Data in the coordinates of its span where that makes passes cheaper, or as it is."""
     wide = data.n_features >= max(LEAST_FEATURES, LEAST_RATIO * data.n_rows)
     small = data.n_rows <= ROWS_PER_CLUSTER * n_clusters
     small &= 8 * data.n_rows * data.n_features <= MOST_BYTES
@@ -56,19 +55,18 @@ def project(data: Data, n_clusters: int) -> Projection:
     which = np.array([places.setdefault(row.tobytes(), len(places)) for row in rows])
     distinct = np.empty((len(places), data.n_features))
     distinct[which] = rows
-    # Threads of BLAS would go on spinning while a pass needs the processors.
-    with _ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
+    with single_blas_thread():
         basis, coordinates = qr(distinct.T, mode="economic", overwrite_a=True, check_finite=False)
     double = np.dtype(np.float64)
-    turned = Data(coordinates.T[which], data.weights, double, np.zeros(len(places)))
+    projected = Data(coordinates.T[which], data.weights, double, np.zeros(len(places)))
 
     def lift(centers: Floats) -> Floats:
         full = centers @ basis.T + data.origin
-        for k, center in enumerate(centers):  # Centers on a row stay there.
-            near = np.flatnonzero(turned.rows[:, 0] == center[0])
-            on = near[(turned.rows[near] == center).all(axis=1)]
+        for k, center in enumerate(centers):  # A center on a row is lifted to exactly that row.
+            near = np.flatnonzero(projected.rows[:, 0] == center[0])
+            on = near[(projected.rows[near] == center).all(axis=1)]
             if len(on):
                 full[k] = data.dense(on[:1])[0]
         return full
 
-    return Projection(turned, lift)
+    return Projection(projected, lift)
