@@ -1,1 +1,1 @@
-"""HOW the minimum is looked for: seeds, the one loop, and what it leaves behind."""
+"""How the minimum is found: descent from one start, acceleration, restarts, online updates."""

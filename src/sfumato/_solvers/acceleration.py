@@ -1,4 +1,4 @@
-"""Fewer passes: steps extrapolated from the ones before, kept only if the objective falls.
+"""Acceleration: steps extrapolated from earlier ones, kept only if the objective falls.
 
 With the memberships minimized out, the objective is a function of the centers alone, and one pass
 yields its value and its gradient, ``-2 * pull``. The plain step is gradient descent
@@ -17,39 +17,43 @@ from sfumato._checks import resolve_name
 from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
 
+LEAST_CURVATURE = 1e-12
+"""Smallest cosine between the shifts of centers and of gradient at which a pair is stored; below,
+its curvature is rounding. Chosen by hand."""
+SERIAL_DOT = 8192
+"""Numbers in a slice that BLAS multiplies on one thread, whatever its number; chosen by hand."""
+
 
 class Acceleration(Protocol):
-    """Whatever proposes better steps than the plain one."""
+    """Protocol of an acceleration: it proposes steps from those before."""
 
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
         """Centers to try next instead of ``plain``, or None to take the plain step."""
 
     def forget(self, jumped: bool = False) -> None:
-        """Start anew: the last proposal raised the objective, or a center has jumped elsewhere."""
+        """Discard the memory: a proposal raised the objective, or a repair has moved a center."""
 
     def memory(self) -> dict[str, Floats]:
-        """What it has learned, as arrays; ``remember`` takes them back."""
+        """State as arrays, from which ``remember`` restores it."""
 
     def remember(self, memory: dict[str, Floats]) -> None:
-        """Go on with what another has learned."""
+        """Restore the state that ``memory`` returned."""
 
 
 class PlainSteps:
     """No acceleration."""
 
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
-        """None: the plain step is taken."""
         return None
 
     def forget(self, jumped: bool = False) -> None:
-        """Nothing to forget."""
+        pass
 
     def memory(self) -> dict[str, Floats]:
-        """Nothing."""
         return {}
 
     def remember(self, memory: dict[str, Floats]) -> None:
-        """Nothing to remember."""
+        pass
 
 
 class LBFGS:
@@ -57,7 +61,7 @@ class LBFGS:
 
     The inverse Hessian is built from the last few pairs of shifts of the centers and of the
     gradient, on top of the plain step's preconditioner, scaled to fit the latest pair. Centers that
-    a coincident row holds take the plain step: there the objective has a kink.
+    coincide with a row take the plain step where the loss has a kink: there is no gradient.
 
     References
     ----------
@@ -66,14 +70,13 @@ class LBFGS:
     """
 
     kept = 8
-    """Pairs that are kept; more did not save passes on the paper's data sets."""
+    """Number of pairs; more did not save passes on the paper's data sets."""
 
     def __init__(self) -> None:
         self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=self.kept)
         self._last: tuple[Floats, Floats] | None = None
 
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
-        """Quasi-Newton step, or None where there is nothing to build it from."""
         gradient = -2 * statistics.pull
         self._learn(centers, gradient)
         if not self._pairs or (statistics.weight <= 0).any():
@@ -88,13 +91,11 @@ class LBFGS:
         return proposal
 
     def forget(self, jumped: bool = False) -> None:
-        """Drop all pairs; after a jump, the point from which the next would start too."""
         self._pairs.clear()
         if jumped:
             self._last = None
 
     def memory(self) -> dict[str, Floats]:
-        """Pairs, and the point from which the next one starts."""
         found: dict[str, Floats] = {}
         if self._pairs:
             shifts, changes, curvatures = zip(*self._pairs, strict=True)
@@ -108,7 +109,6 @@ class LBFGS:
         return found
 
     def remember(self, memory: dict[str, Floats]) -> None:
-        """Go on with the pairs of another."""
         self._pairs.clear()
         names = ("shifts", "changes", "curvatures")
         for shift, change, curvature in zip(*(memory.get(n, ()) for n in names), strict=True):
@@ -116,16 +116,16 @@ class LBFGS:
         self._last = (memory["last"], memory["gradient"]) if "last" in memory else None
 
     def _learn(self, centers: Floats, gradient: Floats) -> None:
-        """Keep the latest pair, if the objective curves upwards along it."""
+        """Store the latest pair, if the objective is convex along it beyond rounding."""
         if self._last is not None:
             shift, change = centers - self._last[0], gradient - self._last[1]
             curvature = dot(shift, change)
-            if curvature > 1e-12 * np.sqrt(dot(shift, shift) * dot(change, change)):
+            if curvature > LEAST_CURVATURE * np.sqrt(dot(shift, shift) * dot(change, change)):
                 self._pairs.append((shift, change, curvature))
         self._last = centers, gradient
 
     def _direction(self, gradient: Floats, weight: Floats) -> Floats:
-        """Two-loop recursion."""
+        """Descent direction by the two-loop recursion."""
         direction = -gradient
         scratch = np.empty_like(direction)
         steps = []
@@ -145,12 +145,12 @@ class LBFGS:
 
 
 def dot(a: Floats, b: Floats) -> float:
-    """Sum of products, in an order that no thread count changes.
+    """Sum of products, with the same bits for any number of threads.
 
-    BLAS shares long vectors among its threads, so they come in pieces too short for that.
+    BLAS shares long vectors among its threads, so it is given slices too short for that.
     """
-    a, b, piece = a.ravel(), b.ravel(), 8192
-    return float(sum(np.vdot(a[i : i + piece], b[i : i + piece]) for i in range(0, a.size, piece)))
+    a, b, n = a.ravel(), b.ravel(), SERIAL_DOT
+    return float(sum(np.vdot(a[i : i + n], b[i : i + n]) for i in range(0, a.size, n)))
 
 
 ACCELERATIONS: dict[str, type[Acceleration]] = {"lbfgs": LBFGS}

@@ -1,4 +1,9 @@
-"""What a fit leaves behind: records per iteration, an outcome in words, the centers."""
+"""Descent from one start: the iteration, its stopping rule and the repair of empty clusters.
+
+An iteration passes over the data at the present centers and steps to their re-weighted means. Full
+fits, short fits and pilot fits all run this loop. ``online.py`` takes a fixed number of such steps
+instead, and the medoids and landmarks of ``estimators`` have loops of their own.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from sfumato._typing import Floats
 
 
 class Outcome(Enum):
-    """Why the loop stopped, in words that say what to do.
+    """Why the iteration stopped; as a string, with advice.
 
     Examples
     --------
@@ -41,28 +46,28 @@ class Outcome(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the loop ended of itself."""
+        """Whether the stopping rule was met, rather than a limit or a callback."""
         return self in (Outcome.CONVERGED, Outcome.EXACT)
 
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """One iteration.
+    """Record of one iteration.
 
     Attributes
     ----------
     objective : float
-        Value at the centers the iteration began with.
+        Value at the centers at the beginning of the iteration.
     seconds : float
-        Time that the loop has run so far, without pauses in which other starts had their turn.
+        Seconds that this start has run so far, without those of other starts in between.
     shift : float
-        Largest distance that a center was then to move; 0 in the last iteration, after which the
-        centers stay.
+        Largest distance between the old and the new position of a center; 0 in the last
+        iteration, after which the centers stay.
     repairs : tuple of int
-        Empty clusters whose centers were moved to a badly served row.
+        Empty clusters whose centers were moved to the rows with the largest loss.
     passes : int
-        Passes over the data that it took: 2 where an accelerated step raised the objective and was
-        taken back.
+        Passes over the data: 2 where an accelerated step raised the objective and was replaced
+        by the plain one, otherwise 1.
 
     Examples
     --------
@@ -82,7 +87,7 @@ class IterationRecord:
 
 @dataclass(frozen=True)
 class Solution:
-    """Centers, how they were reached, and why the loop stopped there."""
+    """Centers, the record of each iteration, and why the iteration stopped."""
 
     centers: Floats
     history: tuple[IterationRecord, ...]
@@ -95,7 +100,8 @@ class Solution:
 
 
 LARGEST_ROUNDING = 1e-6
-"""More than the rounding of float32 distances can raise a sum over the rows, relatively."""
+"""Relative rise of the objective that counts as rounding: float32 distances raise a sum over the
+rows by less. Chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +116,9 @@ class Stopping:
     tol: float
 
     def __call__(self, objectives: Sequence[float], repaired: bool) -> Outcome | None:
-        """Outcome after the given objective values, the last being that of the present centers.
+        """Outcome after these objectives, the last at the present centers; None to go on.
 
-        A repair in the present iteration will change the objective, so it counts as progress.
+        A repair in the present iteration will lower the objective, so it counts as progress.
         """
         if objectives[-1] == 0:
             return Outcome.EXACT
@@ -126,8 +132,8 @@ class Stopping:
         """Whether the last fall was small and no larger than the one before.
 
         Under a loss with a kink, a center very near a row leaves it in steps that start tiny and
-        grow many times over: small falls that still grow are a beginning, not an end. A rise
-        beyond rounding comes from a rule that minimizes no function, while its centers still move.
+        grow many times over, so small falls that still grow are not convergence. A rise beyond
+        rounding comes from a rule that minimizes no function, while its centers still move.
         """
         previous, present = objectives[-2:]
         fall = previous - present
@@ -141,11 +147,11 @@ class Stopping:
 def repair(
     engine: Engine, centers: Floats, stepped: Floats, statistics: Statistics
 ) -> tuple[Floats, tuple[int, ...]]:
-    """Move the centers of empty clusters; return the centers and which were moved.
+    """Move the centers of empty clusters; return the centers and the clusters that were moved.
 
-    Each empty center goes to the row that is worst served by the others, one after the other, so
-    that no two go to the same place. A center that no row uses adds nothing to the objective, and
-    one more center to choose from can only lower it.
+    Each goes to the row with the largest weighted loss to the other centers, one after the other,
+    so that no two go to the same place. A center that no row uses adds nothing to the objective,
+    and one more center to choose from can only lower it.
     """
     empty = statistics.empty
     if not len(empty):
@@ -159,13 +165,13 @@ def repair(
 
 
 class Observer(Protocol):
-    """Whoever is told of every iteration."""
+    """Hooks that are called around every iteration."""
 
     def begin(self) -> None:
-        """Learn that an iteration begins."""
+        """Hook before an iteration."""
 
     def end(self, record: IterationRecord, centers: Floats) -> bool:
-        """Learn of its record and of the centers that it began with; return True to stop."""
+        """Hook after it, with its record and the centers at its beginning; True to stop."""
 
 
 def solve(
@@ -182,28 +188,28 @@ def solve(
 
 
 class Descent:
-    """The loop from one start, which can pause and go on.
+    """Iteration from one start, which can pause and resume.
 
     Parameters
     ----------
     engine : Engine
-        Who passes over the data.
+        Data and problem.
     start : ndarray of shape (n_clusters, n_features)
         Initial centers, float64.
     stopping : Stopping
     observer : Observer, optional
-        Told of every iteration.
     acceleration : Acceleration, optional
-        Who proposes steps; a proposal that raises the objective is replaced by the plain step.
+        Proposes steps; one that raises the objective is replaced by the plain step.
 
     Attributes
     ----------
     centers : ndarray
-        Those at which the objective was last evaluated.
+        Centers at which the objective was last evaluated, float64.
+    history : list of IterationRecord
     outcome : Outcome or None
-        Why it ended; None while it has not.
+        Why it ended; None while it can go on.
     keep : callable or None
-        Called with the descent after every iteration, to keep its state.
+        Called with the descent after every iteration, e.g. to write a checkpoint.
     """
 
     def __init__(
@@ -226,7 +232,7 @@ class Descent:
         self._stored: DescentState | None = None
 
     def run(self, iterations: int | None = None) -> None:
-        """Go on to the end, or until there were so many iterations in all."""
+        """Iterate to the end, or until there are so many iterations in all."""
         while self.outcome is None and (iterations is None or len(self.history) < iterations):
             if self._stored is not None:
                 self._replay(self._stored)
@@ -236,13 +242,13 @@ class Descent:
                 self.keep(self)
 
     def state(self) -> DescentState:
-        """All that the next iteration depends on, and the history."""
+        """State that the next iteration depends on, with the history."""
         history = tuple(self.history)
         memory = self.acceleration.memory()
         return DescentState(self.centers, history, self.outcome, self._step, memory)
 
     def restore(self, state: DescentState) -> None:
-        """Go through the stored iterations without passing over the data, and on from there."""
+        """Let ``run`` replay the stored iterations without passes, and go on from there."""
         assert not self.history, "the descent has begun"
         self._stored = state if state.history else None
 
@@ -258,7 +264,7 @@ class Descent:
             self._stored = None
 
     def stop(self) -> None:
-        """End here, if it has not ended of itself."""
+        """End here, unless the stopping rule has ended it already."""
         if self.outcome is None:
             self.outcome = Outcome.STOPPED_BY_CALLBACK
             self.history[-1] = replace(self.history[-1], shift=0.0, repairs=())
@@ -273,7 +279,7 @@ class Descent:
         return self.history[-1].objective
 
     def solution(self) -> Solution:
-        """What was found."""
+        """Result of a descent that has ended."""
         assert self.outcome is not None, "the descent has not ended"
         return Solution(self.centers, tuple(self.history), self.outcome)
 
@@ -300,32 +306,31 @@ class Descent:
             record = replace(record, shift=0.0, repairs=())  # The step is not taken.
         self.history.append(record)
         self.centers, self.outcome, self._step = centers, outcome, step
-        if outcome is not None:  # Memory that is of no use any more.
+        if outcome is not None:  # Its memory is not needed any more.
             self.acceleration, self._step = PlainSteps(), Step(centers)
 
 
 class Step(NamedTuple):
-    """Centers to go to, and the plain ones to go to instead if the objective would rise."""
+    """Next centers, and the plain step to take instead if they raise the objective."""
 
     centers: Floats
     otherwise: Floats | None = None
 
 
 class DescentState(NamedTuple):
-    """A descent between two iterations."""
+    """State of a descent between two iterations; ``memory`` is that of the acceleration."""
 
     centers: Floats
     history: tuple[IterationRecord, ...]
     outcome: Outcome | None
     step: Step
     memory: dict[str, Floats]
-    """Of the acceleration."""
 
 
 def _evaluate(
     engine: Engine, step: Step, history: list[IterationRecord], acceleration: Acceleration
 ) -> tuple[Floats, Statistics, int]:
-    """Centers after the step, their statistics, and how many passes it took."""
+    """Centers after the step, their statistics, and the number of passes."""
     statistics = engine.sweep(step.centers)
     if step.otherwise is None or statistics.objective <= history[-1].objective:
         return step.centers, statistics, 1
@@ -340,7 +345,7 @@ def _next_step(
     plain: Floats,
     repairs: tuple[int, ...],
 ) -> Step:
-    """Proposed step, with the plain one to fall back on; after a repair, the plain one."""
+    """Accelerated step, with the plain one to fall back on; after a repair, the plain one."""
     if repairs:
         acceleration.forget(jumped=True)
         return Step(plain)
@@ -349,5 +354,5 @@ def _next_step(
 
 
 def largest_shift(before: Floats, after: Floats) -> float:
-    """Largest distance that a center moves."""
+    """Largest distance between the old and the new position of a center."""
     return float(np.sqrt(((after - before) ** 2).sum(axis=1).max()))
