@@ -40,7 +40,6 @@ FAMILY = {
     "reference": sfumato.REFCMFS(K, engine="reference", n_init=2, random_state=0),
 }
 NAMES = ("cluster_centers_", "labels_", "memberships_", "objective_", "n_iter_", "outlier_scores_")
-RENAMED = ("cluster_radii_", "cluster_radii_")
 PARAMETERS = ("cap_", "n_active_", "fuzzifier_", "gamma_", "intrinsic_dimension_")
 
 
@@ -75,10 +74,12 @@ def digest(*values: Any) -> str:
 
 def of_model(model: Any) -> str:
     """Digest of a fitted model of the family."""
-    radii = next(getattr(model, name) for name in RENAMED if hasattr(model, name))
-    found = [getattr(model, name) for name in NAMES if hasattr(model, name)]
+    names = [name for name in NAMES if name != "n_iter_" or model.n_iter_]  # 0 after batches.
+    found = [getattr(model, name) for name in names]
     chosen = [getattr(model, name, None) for name in PARAMETERS]
-    return digest(*found, radii, *(np.nan if value is None else value for value in chosen))
+    missing = [value is None or not np.isfinite(value) for value in chosen]
+    values = [np.nan if none else v for v, none in zip(chosen, missing, strict=True)]
+    return digest(*found, model.cluster_radii_, *values)
 
 
 def in_batches(model: Any, X: np.ndarray) -> Any:

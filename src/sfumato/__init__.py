@@ -5,14 +5,22 @@ Each point belongs to a few clusters, outliers move little, and it costs what K-
 
 from importlib.metadata import version
 
+from sfumato._init.base import Initializer
 from sfumato._solvers.descent import IterationRecord, Outcome
-from sfumato.estimators import REFCMFS, RSFKM, CappedREFCMFS, FuzzyCMeans, SimREFCMFS
-from sfumato.estimators._base import FuzzyClustering
-from sfumato.estimators._kmedoids import KMedoids
-from sfumato.estimators._landmarks import LandmarkSpectralClustering, LandmarkSpectralEmbedding
-from sfumato.losses import L21, Capped, Squared
-from sfumato.memberships import Hard, Power, Simplex
-from sfumato.streams import stream
+from sfumato.estimators import (
+    REFCMFS,
+    RSFKM,
+    CappedREFCMFS,
+    FuzzyClustering,
+    FuzzyCMeans,
+    KMedoids,
+    LandmarkSpectralClustering,
+    LandmarkSpectralEmbedding,
+    SimREFCMFS,
+)
+from sfumato.losses import L21, Capped, Loss, Squared
+from sfumato.memberships import Hard, Membership, Power, Simplex
+from sfumato.streams import LazyArray, Stream, stream
 
 __version__ = version("sfumato")
 
@@ -25,14 +33,19 @@ __all__ = [
     "FuzzyCMeans",
     "FuzzyClustering",
     "Hard",
+    "Initializer",
     "IterationRecord",
     "KMedoids",
     "LandmarkSpectralClustering",
     "LandmarkSpectralEmbedding",
+    "LazyArray",
+    "Loss",
+    "Membership",
     "Outcome",
     "Power",
     "SimREFCMFS",
     "Simplex",
     "Squared",
+    "Stream",
     "stream",
 ]

@@ -36,6 +36,23 @@ class Loss(BaseEstimator, ABC):
         Power of the distance that the loss grows with near zero: 1 or 2.
     bounded : bool
         Whether rows beyond a ``cutoff`` have no weight, so that outliers move no center.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import FuzzyClustering, Loss
+    >>> class Cauchy(Loss):
+    ...     kink, degree = 0.0, 2
+    ...
+    ...     def value(self, sq_dist):
+    ...         return np.log1p(sq_dist)
+    ...
+    ...     def weight(self, sq_dist):
+    ...         return 1 / (1 + sq_dist)
+    >>> X = [[0.0], [0.2], [5.0], [5.2]]
+    >>> model = FuzzyClustering(2, loss=Cauchy(), engine="reference", random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_.ravel()).round(1)
+    array([0.1, 5.1])
     """
 
     kink: ClassVar[float]

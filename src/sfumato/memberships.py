@@ -39,6 +39,12 @@ class Membership(BaseEstimator, ABC):
         What a pilot fit measures for a parameter that is "auto": the intrinsic dimension of the
         clusters, passed to ``tuned_to_dimension``, or the losses of the rows, passed to
         ``tuned_to_losses``. None if ``resolve`` leaves no parameter "auto".
+
+    Examples
+    --------
+    >>> from sfumato import Membership, Power
+    >>> isinstance(Power(), Membership), Power().resolve(n_clusters=8).n_active
+    (True, 5)
     """
 
     tuned_by: ClassVar[Literal["dimension", "losses"] | None] = None

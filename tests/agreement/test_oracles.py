@@ -134,7 +134,7 @@ def test_the_preset_is_fuzzy_c_means():
         N_CLUSTERS, loss=Squared(), membership=Power(N_CLUSTERS, 2.0), init=start
     ).fit(X)
     np.testing.assert_array_equal(model.cluster_centers_, parts.cluster_centers_)
-    memberships = model.membership(X).toarray().T
+    memberships = model.predict_membership(X).toarray().T
     centers = skfuzzy.cmeans(X.T, N_CLUSTERS, 2.0, error=1e-12, maxiter=5000, init=memberships)[0]
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-2)
 

@@ -178,11 +178,69 @@ def test_attributes_of_the_rule_that_was_used(X: np.ndarray) -> None:
     assert RSFKM(4, random_state=0).fit(X).gamma_ > 0
     given = FuzzyClustering(4, membership=Simplex(n_active=2), random_state=0, max_iter=999).fit(X)
     assert given.n_active_ == 2
-    assert not {"fuzzifier_", "gamma_", "intrinsic_dimension_"} & set(vars(given))
+    assert np.isnan([given.fuzzifier_, given.gamma_]).all()
+    assert given.intrinsic_dimension_ is None
     hard = FuzzyClustering(4, loss="squared", membership="hard", random_state=0).fit(X)
     assert isinstance(hard.loss_, Squared)
     assert isinstance(hard.membership_, Hard)
-    assert not {"n_active_", "fuzzifier_", "gamma_"} & set(vars(hard))
+    assert np.isnan([hard.fuzzifier_, hard.gamma_]).all()
+    assert hard.n_active_ is None
+
+
+def test_the_cap_that_was_used(X: np.ndarray) -> None:
+    assert REFCMFS(4, random_state=0).fit(X).cap_ == np.inf
+    assert FuzzyClustering(4, loss=Capped(3.0), random_state=0).fit(X).cap_ == 3
+    assert 0 < FuzzyClustering(4, loss="capped", random_state=0).fit(X).cap_ < np.inf
+
+
+FITTED = {
+    "cap_",
+    "cluster_centers_",
+    "cluster_radii_",
+    "fuzzifier_",
+    "gamma_",
+    "history_",
+    "intrinsic_dimension_",
+    "labels_",
+    "loss_",
+    "membership_",
+    "memberships_",
+    "n_active_",
+    "n_batches_",
+    "n_features_in_",
+    "n_iter_",
+    "n_samples_seen_",
+    "objective_",
+    "outcome_",
+    "outlier_scores_",
+    "outliers_",
+}
+
+
+@every_estimator
+def test_every_model_has_the_same_attributes(estimator: BaseEstimator, X: np.ndarray) -> None:
+    """After fit, a first batch, a later batch, and a batch after fit."""
+    weights = np.arange(len(X)) % 3
+    fitted = clone(estimator).fit(X, sample_weight=weights)
+    rows = int((weights > 0).sum())
+    assert (fitted.n_samples_seen_, fitted.n_batches_) == (rows, 0)
+    assert {name for name in vars(fitted) if name[0] != "_" and name[-1] == "_"} == FITTED
+    batch = clone(estimator).partial_fit(X)
+    assert vars(batch).keys() == vars(fitted).keys()
+    assert (batch.n_samples_seen_, batch.n_batches_) == (len(X), 1)
+    assert batch.n_iter_ == len(batch.history_) > 0
+    for model, seen, number in ((batch, len(X), 2), (fitted, rows, 1)):
+        model.partial_fit(X[:20])
+        assert vars(model).keys() == vars(clone(estimator).fit(X)).keys()
+        assert (model.n_samples_seen_, model.n_batches_) == (seen + 20, number)
+        assert (model.n_iter_, model.history_, model.outcome_) == (0, (), None)
+
+
+def test_the_attributes_are_documented() -> None:
+    section = str(FuzzyClustering.__doc__).split("Attributes\n")[1].split("Examples\n")[0]
+    lines = [line.split(" : ")[0] for line in section.splitlines() if " : " in line]
+    documented = {name.strip() for line in lines for name in line.split(",")}
+    assert documented == FITTED | {"feature_names_in_"}
 
 
 @pytest.mark.parametrize(("n_clusters", "expected"), [(2, 2), (5, 5), (7, 5)])

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sfumato import REFCMFS, FuzzyClustering, Hard, SimREFCMFS
+from sfumato import REFCMFS, Hard, SimREFCMFS
 from tests.catalogue import blobs, every_dtype, row_weights
 from tests.contract.estimators import assert_labels_have_the_largest_share, every_estimator
 
@@ -55,17 +55,21 @@ def test_memberships_of_new_rows(estimator: BaseEstimator, dtype: type, X: np.nd
     assert_allclose(dense.sum(axis=1), 1, rtol=tolerance)
     assert_labels_have_the_largest_share(sparse, model.predict(new))
     entries = np.diff(sparse.indptr)
-    n_active = getattr(model, "n_active_", 1 if isinstance(model.membership_, Hard) else None)
+    n_active = 1 if isinstance(model.membership_, Hard) else model.n_active_
     assert (entries == n_active).all() if n_active else (entries >= 1).all()
 
 
 @every_estimator
-def test_membership_is_the_presets_name_for_it(estimator: BaseEstimator, X: np.ndarray) -> None:
-    model = clone(estimator).fit(X)
-    if isinstance(model, FuzzyClustering):  # There, ``membership`` is the rule.
-        assert not callable(model.membership)
-    else:
-        assert_array_equal(model.membership(X).toarray(), model.memberships_.toarray())
+def test_fit_predict(estimator: BaseEstimator, X: np.ndarray) -> None:
+    X = np.vstack([X, [[1e3, -1e3, 1e3]]])
+    model = clone(estimator)
+    weights = np.ones(len(X))
+    weights[-1] = 1e-9
+    assert_array_equal(model.fit_predict(X, sample_weight=weights), model.labels_)
+    assert model.labels_.min() == 0
+    marked = model.fit_predict(X, sample_weight=weights, mark_outliers=True)
+    assert_array_equal(marked, np.where(model.outliers_, -1, model.labels_))
+    assert marked[-1] == -1
 
 
 @every_estimator

@@ -297,7 +297,7 @@ def test_a_fit_that_starts_at_its_end_stays_there(model):
     X = blobs(100)
     first = fitted(model, X)
     parameters = model.get_params(deep=False) | {"init": first.cluster_centers_}
-    if hasattr(first, "intrinsic_dimension_"):
+    if first.intrinsic_dimension_ is not None:
         parameters["fuzzifier"] = first.fuzzifier_
     again = type(model)(**parameters).fit(X)
     assert again.n_iter_ <= 3

@@ -185,13 +185,15 @@ def test_fitted_memberships_are_honest(model, dtype):
     X = blobs(150).astype(dtype)
     model = type(model)(**model.get_params(deep=False)).set_params(random_state=0).fit(X)
     assert_honest(model.memberships_, dtype)
-    assert_honest(model.membership(X), dtype)
-    np.testing.assert_array_equal(model.membership(X).toarray(), model.memberships_.toarray())
+    assert_honest(model.predict_membership(X), dtype)
+    np.testing.assert_array_equal(
+        model.predict_membership(X).toarray(), model.memberships_.toarray()
+    )
     np.testing.assert_array_equal(model.predict_proba(X), model.memberships_.toarray())
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     shares = ranked(model.memberships_, model.transform(X))
     assert (np.diff(shares, axis=1) <= 0).all()
-    if hasattr(model, "n_active_"):
+    if model.n_active_ is not None:
         assert model.memberships_.nnz == 150 * model.n_active_
 
 

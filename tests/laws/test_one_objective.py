@@ -51,7 +51,7 @@ def by_hand(model, X, weights):
     memberships = model.predict_proba(X).astype(np.float64)
     losses = model.loss_.value(model.transform(X).astype(np.float64) ** 2)
     rows = (losses * model.membership_.phi(memberships)).sum(axis=1)
-    if hasattr(model, "gamma_"):
+    if not np.isnan(model.gamma_):
         rows += model.gamma_ * (memberships**2).sum(axis=1)
     return rows.sum() if weights is None else weights @ rows
 

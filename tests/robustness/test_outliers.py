@@ -128,7 +128,7 @@ def test_attributes_of_every_estimator(estimator, dtype):
     assert_array_equal(model.outliers_, model.outlier_scores_ > 1)
     assert_array_equal(model.score_outliers(X), model.outlier_scores_)
     assert model.labels_.min() >= 0
-    assert hasattr(model, "cap_") == hasattr(model.loss_, "cap")
+    assert model.cap_ == model.loss_.cutoff
 
 
 @every_estimator

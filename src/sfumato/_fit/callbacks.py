@@ -1,8 +1,9 @@
-"""scikit-learn's callbacks: a fit, its starts and their iterations as tasks that begin and end."""
+"""scikit-learn's callbacks: a fit, its starts and their iterations as nested tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.callback import CallbackContext
@@ -11,10 +12,11 @@ from sfumato._solvers.descent import IterationRecord
 from sfumato._typing import Floats
 
 
+@dataclass(frozen=True)
 class FitTask:
-    """A task of a fit. It begins when it is made.
+    """A task of a fit.
 
-    Parameters
+    Attributes
     ----------
     estimator : estimator
         The estimator that is being fitted.
@@ -26,26 +28,23 @@ class FitTask:
         From centers to the attributes with which a copy of the estimator can predict.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        context: CallbackContext,
-        given: dict[str, Any],
-        attributes: Callable[[Floats], dict[str, Any]],
-    ) -> None:
-        self.estimator = estimator
-        self.context = context
-        self.given = given
-        self.attributes = attributes
-        context.call_on_fit_task_begin(estimator=estimator, **given)
+    estimator: Any
+    context: CallbackContext
+    given: dict[str, Any]
+    attributes: Callable[[Floats], dict[str, Any]]
 
-    def subtask(self, name: str, max_subtasks: int = 0) -> Self:
+    def begin(self) -> Self:
+        """Begin the task."""
+        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.given)
+        return self
+
+    def begin_subtask(self, name: str, max_subtasks: int = 0) -> Self:
         """Begin a task within this one."""
         context = self.context.subcontext(name, max_subtasks=max_subtasks)
-        return type(self)(self.estimator, context, self.given, self.attributes)
+        return type(self)(self.estimator, context, self.given, self.attributes).begin()
 
     def end(self, centers: Floats) -> bool:
-        """End the task with these centers; whether to stop here, rather than begin a next one."""
+        """End the task with these centers; True if a callback stops the tasks that would follow."""
         stop: bool = self.context.call_on_fit_task_end(
             estimator=self.estimator,
             reconstruction_attributes=lambda: self.attributes(centers),
@@ -55,15 +54,13 @@ class FitTask:
 
 
 class IterationTasks:
-    """Observer of the loop that makes each iteration a task within a start."""
+    """Observer of a descent that makes each iteration a task within a start."""
 
     def __init__(self, start: FitTask) -> None:
         self.start = start
 
     def begin(self) -> None:
-        """Begin an iteration."""
-        self.iteration = self.start.subtask("iteration")
+        self.iteration = self.start.begin_subtask("iteration")
 
     def end(self, record: IterationRecord, centers: Floats) -> bool:
-        """End it; whether to stop."""
         return self.iteration.end(centers)

@@ -1,8 +1,8 @@
-"""Checkpoints: the state of a fit in a file, from which the same call goes on.
+"""Checkpoints: the state of a fit in a file, from which the same call to ``fit`` resumes.
 
-A file holds the state of every start: centers, history, the memory of the accelerator, and the
-step that comes next. A fit that goes on repeats what is cheap (seeds, from the stored state of the
-random numbers) and replays the stored iterations, so that every decision falls as it did.
+A file holds the state of every start: centers, history, the memory of the acceleration, and the
+next step. A fit that resumes draws the seeds again, from the stored state of the random numbers,
+and replays the stored iterations without passes over the data, so that it ends with the same bits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -30,64 +29,78 @@ from sfumato.exceptions import ParameterError
 from sfumato.files import write_atomically
 
 FORMAT = 1
-IRRELEVANT = {"checkpoint", "n_threads"}
-"""Parameters on which the result does not depend."""
+"""Number of the file format; files of another one are refused."""
+IRRELEVANT = {"checkpoint", "decay", "n_threads"}
+"""Parameters on which the result of ``fit`` does not depend."""
 LEAST_PAUSE = 1.0
-"""Seconds between two writes."""
+"""Seconds between two writes; chosen by hand."""
 PAUSE_PER_WRITE = 10.0
-"""Pause after a write, in times that it took: writing takes a tenth of the time at most."""
+"""Pause after a write, as a multiple of its duration, so that at most a tenth of the time is spent
+on writing; chosen by hand."""
 
 
+@dataclass
 class Checkpoint:
     """A file with the state of a fit.
 
-    Parameters
+    Attributes
     ----------
-    path : path
+    path : Path
     identity : dict
-        What the fit is of: parameters and data, as plain values. A file of another identity is
-        refused.
-    rng : RandomState
-        Random numbers of the fit, as they are before the first is drawn; those of the file, if
-        there is one.
+        Parameters and data of the fit as plain values; a file with other ones is refused.
+    rng_state : tuple
+        State of the random numbers before the first is drawn.
+    tuned : dict or None
+        Parameters that were "auto", and the number of the last start, of a fit to chunked data
+        whose starts were compared on a coreset.
+    states : dict
+        State of each start, by its number.
     """
 
-    def __init__(
-        self, path: str | PathLike[str], identity: dict[str, Any], rng: np.random.RandomState
-    ) -> None:
-        self.path = Path(path)
-        self.identity = json.loads(json.dumps(identity))
-        self.tuned: dict[str, Any] | None = None
-        self.states: dict[int, DescentState] = {}
-        self._due = 0.0
-        self._rng_state: Any = rng.get_state()
-        self._check_place()
-        if self.path.exists():
-            self._load()
-        self.rng = np.random.RandomState()
-        self.rng.set_state(self._rng_state)
+    path: Path
+    identity: dict[str, Any]
+    rng_state: Any
+    tuned: dict[str, Any] | None = None
+    states: dict[int, DescentState] = field(default_factory=dict)
+    _due: float = 0.0
 
-    def restore(self, number: int, descent: Descent) -> Callable[[Descent], None]:
-        """Bring a start to its stored state, if there is one; returns what keeps its state."""
+    @classmethod
+    def open(
+        cls, path: str | PathLike[str], identity: dict[str, Any], rng: np.random.RandomState
+    ) -> Checkpoint:
+        """Checkpoint in a file, with the state that the file holds, if it exists."""
+        checkpoint = cls(Path(path), json.loads(json.dumps(identity)), rng.get_state())
+        checkpoint._check_place()
+        if checkpoint.path.exists():
+            checkpoint._load()
+        return checkpoint
+
+    def rng(self) -> np.random.RandomState:
+        """Random numbers as they were at the beginning of the fit."""
+        rng = np.random.RandomState()
+        rng.set_state(self.rng_state)
+        return rng
+
+    def attach(self, number: int, descent: Descent) -> None:
+        """Restore a start from its stored state, if there is one, and store it from now on."""
         state = self.states.get(number)
         if state is not None:
             descent.restore(state)
 
         def keep(descent: Descent) -> None:
-            # Where it is not due, the state before will do: going on from there gives the same.
+            # A state that is not written does not matter: resuming from the last gives the same.
             if time.monotonic() >= self._due:
-                self.states[number] = descent.state()
-                self.write()
+                self.finish(number, descent)
 
-        return keep
+        descent.keep = keep
 
     def finish(self, number: int, descent: Descent) -> None:
-        """Keep the state of the start that has won, and whatever is there of the others."""
+        """Store the present state of a start, and write the file."""
         self.states[number] = descent.state()
         self.write()
 
     def write(self) -> None:
-        """Write the file; the one before is there until the new one is whole."""
+        """Write the file; until the new one is complete, the old one stays."""
         began = time.monotonic()
         try:
             partial = f"{self.path.name}.partial"  # What a killed fit left is written anew.
@@ -104,7 +117,7 @@ class Checkpoint:
         self._due = now + max(LEAST_PAUSE, PAUSE_PER_WRITE * (now - began))
 
     def _bytes(self) -> bytes:
-        name, keys, *numbers = self._rng_state
+        name, keys, *numbers = self.rng_state
         header = {
             "format": FORMAT,
             "identity": self.identity,
@@ -130,7 +143,7 @@ class Checkpoint:
                 tuned = header["tuned"]
                 starts = header["starts"].items()
                 states = {int(n): _state(plain, f"{n}.", arrays) for n, plain in starts}
-        except Exception as error:  # Whatever a damaged archive makes its readers raise.
+        except Exception as error:  # A damaged archive can raise anything.
             raise self._error(
                 f"is no checkpoint of sfumato, or is damaged ({error}); remove it, or give another "
                 "path."
@@ -140,17 +153,17 @@ class Checkpoint:
                 "was written by another version of sfumato; remove it, or give another path."
             )
         self._compare(stored)
-        self._rng_state, self.tuned, self.states = rng_state, tuned, states
+        self.rng_state, self.tuned, self.states = rng_state, tuned, states
 
     def _read(self) -> tuple[Any, dict[str, Any]]:
-        """Header and arrays of the file, which is closed whatever is wrong with it."""
+        """Header and arrays of the file."""
         with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes())
             arrays = {name: archive[name] for name in archive.files if name != "header"}
         return header, arrays
 
     def _compare(self, stored: dict[str, Any]) -> None:
-        """Raise about the first differences between this fit and the stored one."""
+        """Raise ValueError with the first differences between this fit and the stored one."""
         names = [*self.identity, *(name for name in stored if name not in self.identity)]
         different = [
             f"{name} was {stored.get(name)!r} and is {self.identity.get(name)!r}"
@@ -164,7 +177,7 @@ class Checkpoint:
             )
 
     def _check_place(self) -> None:
-        """Raise if the file could not be written, rather than after hours of work."""
+        """Raise at once if the file cannot be written."""
         folder = self.path.parent
         if self.path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             what = "is a folder" if self.path.is_dir() else "cannot be written to"
@@ -179,7 +192,7 @@ class Checkpoint:
 
 
 def identity_of(estimator: Any, data: Data | ChunkedData) -> dict[str, Any]:
-    """Parameters and data of a fit, in plain values that tell them from others."""
+    """Parameters and checksums of the data of a fit, as plain values."""
     chunked = isinstance(data, ChunkedData)
     found = {"estimator": type(estimator).__name__, "sfumato": version("sfumato")}
     for name, value in estimator.get_params(deep=True).items():
@@ -187,7 +200,7 @@ def identity_of(estimator: Any, data: Data | ChunkedData) -> dict[str, Any]:
             found[name] = _described(value)
     if isinstance(data, ChunkedData):
         sizes = np.diff(data.positives)
-        found["pieces"] = f"{len(sizes)} of up to {sizes.max()} rows"
+        found["chunks"] = f"{len(sizes)} of up to {sizes.max()} rows"
         rows = data.checksum
     else:
         rows = checksum(data.rows, data.weights)
@@ -195,7 +208,7 @@ def identity_of(estimator: Any, data: Data | ChunkedData) -> dict[str, Any]:
         "number of rows": data.n_rows,
         "number of features": data.n_features,
         "precision": data.dtype.name,
-        "storage": ("CSR" if data.is_sparse else "dense") + (", in pieces" if chunked else ""),
+        "storage": ("CSR" if data.is_sparse else "dense") + (", in chunks" if chunked else ""),
         "checksum of the data": rows,
     }
 
@@ -217,14 +230,14 @@ def _described(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
+    """NumPy scalar as a Python number, for JSON."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} cannot be written to a checkpoint")
 
 
 def _plain(state: DescentState) -> dict[str, Any]:
-    """What is no array."""
+    """State without its arrays, for JSON."""
     return {
         "history": [asdict(record) for record in state.history],
         "outcome": None if state.outcome is None else state.outcome.name,

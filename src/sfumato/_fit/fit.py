@@ -1,6 +1,7 @@
-"""A fit, from checked data to a solution: parameters are tuned, starts race, the best goes on.
+"""A fit, from checked data to a solution.
 
-Starts on data in pieces race on rows that stand for all, and only the best passes over the data.
+Parameters that are "auto" are tuned, several starts are run, and the best solution is kept. On
+chunked data the starts are compared on a coreset, and only the best one passes over all rows.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from sfumato._data import Data
@@ -24,149 +26,168 @@ from sfumato._problem import Problem
 from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import Descent, Outcome, Solution, Stopping
 from sfumato._solvers.projection import Projection, identity, project
-from sfumato._solvers.restarts import Plan, run_starts
+from sfumato._solvers.restarts import Plan, Start, run_starts
 from sfumato._typing import Floats
 
+Attributes = Callable[[Engine, Floats], dict[str, Any]]
+"""From an engine and centers to the attributes with which a copy of the estimator can predict."""
 
-class Fit:
-    """A fit of an estimator to data.
+
+class FitResult(NamedTuple):
+    """Result of a fit.
+
+    Attributes
+    ----------
+    solution : Solution
+        Best of all starts, in the coordinates of the user's data.
+    engine : Engine
+        Engine on the user's data, for the problem with every parameter a number.
+    dimension : int or None
+        Intrinsic dimension of the clusters, if a parameter needed it.
+    """
+
+    solution: Solution
+    engine: Engine
+    dimension: int | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of positive weight."""
+        data = self.engine.data
+        if isinstance(data, ChunkedData):
+            return int(data.positives[-1])
+        return int(np.count_nonzero(data.weights_or_ones()))
+
+
+class Context(NamedTuple):
+    """What all starts of a fit share."""
+
+    estimator: Any
+    initializer: Initializer
+    plan: Plan
+    rng: np.random.RandomState
+    checkpoint: Checkpoint | None
+    task: FitTask
+
+
+def fit(
+    estimator: Any,
+    data: Data | ChunkedData,
+    problem: Problem,
+    initializer: Initializer,
+    given: dict[str, Any],
+    attributes: Attributes,
+    checkpoint: str | PathLike[str] | None = None,
+) -> FitResult:
+    """Fit an estimator to data.
 
     Parameters
     ----------
     estimator : estimator
-        Whose parameters say how.
+        Its parameters are read; it is not changed.
     data : Data or ChunkedData
     problem : Problem
-        Parameters that are "auto" are found here.
+        Its parameters may be "auto".
     initializer : Initializer
+    given : dict
+        Data and metadata as they came from the user, for callbacks.
+    attributes : Attributes
     checkpoint : path, optional
-        File to go on from, and to keep the state in.
-
-    Attributes
-    ----------
-    engine : Engine
-        On the data as it came, for the problem with every parameter a number.
-    dimension : int or None
-        Intrinsic dimension of the clusters, where a parameter asked for it.
+        File to resume from, and to write the state to.
     """
+    rng = check_random_state(estimator.random_state)
+    file = (
+        None
+        if checkpoint is None
+        else Checkpoint.open(checkpoint, identity_of(estimator, data), rng)
+    )
+    rng = rng if file is None else file.rng()
+    projection = _project(estimator, data)
+    engine = make_engine(estimator.engine, projection.data, problem, estimator.n_threads)
+    problem, dimension = _tune(estimator, engine, initializer, rng, file)
+    engine = full = engine.with_problem(problem)
+    if projection.data is not data:
+        full = make_engine(estimator.engine, data, problem, estimator.n_threads)
 
-    def __init__(
-        self,
-        estimator: Any,
-        data: Data | ChunkedData,
-        problem: Problem,
-        initializer: Initializer,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.initializer = initializer
-        self._rng = check_random_state(estimator.random_state)
-        self._checkpoint: Checkpoint | None = None
-        if checkpoint is not None:
-            identity = identity_of(estimator, data)
-            self._checkpoint = Checkpoint(checkpoint, identity, self._rng)
-            self._rng = self._checkpoint.rng
-        self._projection = self._project(data)
-        untuned = self._engine_on(self._projection.data, problem)
-        problem, self.dimension = self._tuned(untuned)
-        self._solving = untuned.with_problem(problem)
-        same = self._projection.data is data
-        self.engine = self._solving if same else self._engine_on(data, problem)
+    plan = Plan.of(estimator.n_init, initializer.random, initializer.refined)
+    tasks = plan.starts + _compares_on_coreset(plan, engine)
+    task = FitTask(
+        estimator,
+        estimator._init_callback_context(max_subtasks=tasks),
+        given,
+        lambda centers: attributes(full, projection.lift(centers)),
+    ).begin()
+    context = Context(estimator, initializer, plan, rng, file, task)
+    best = _best_start(context, engine, dimension)
+    stopped = best.descent.outcome is Outcome.STOPPED_BY_CALLBACK
+    if file is not None and not stopped:  # A stopped start can be resumed from the last state.
+        file.finish(best.number, best.descent)
+    task.end(best.descent.centers)
+    solution = best.descent.solution()
+    return FitResult(replace(solution, centers=projection.lift(solution.centers)), full, dimension)
 
-    def best(
-        self, given: dict[str, Any], attributes: Callable[[Floats], dict[str, Any]]
-    ) -> Solution:
-        """Lowest objective of all starts, with callbacks told of every iteration.
 
-        Parameters
-        ----------
-        given : dict
-            Data and metadata, as they came from the user.
-        attributes : callable
-            From centers to the attributes with which a copy of the estimator can predict.
-        """
-        estimator, engine = self.estimator, self._solving
-        lift = self._projection.lift
-        plan = Plan.of(estimator.n_init, self.initializer.random, self.initializer.refined)
-        apart = bool(plan.rungs) and isinstance(engine.data, ChunkedData)
-        context = estimator._init_callback_context(max_subtasks=plan.starts + apart)
-        fit = FitTask(estimator, context, given, lambda centers: attributes(lift(centers)))
-        if not apart:
-            best = self._run(engine, self.initializer, plan, fit)
-        else:
-            best = self._run_apart(plan, fit)
-        fit.end(best.centers)
-        solution = best.solution()
-        return replace(solution, centers=lift(solution.centers))
+def _project(estimator: Any, data: Data | ChunkedData) -> Projection:
+    """Projection onto the span of the data; none if centers are given, which may lie outside."""
+    if isinstance(data, Data) and isinstance(estimator.init, str):
+        return project(data, estimator.n_clusters)
+    return identity(data)
 
-    def _run_apart(self, plan: Plan, fit: FitTask) -> Descent:
-        """Race on rows that stand for all, then let the best pass over the data."""
-        checkpoint = self._checkpoint
-        if checkpoint is not None and checkpoint.tuned is not None:
-            final = checkpoint.tuned["final"]
-            start = checkpoint.states[final].centers
-        else:
-            ground = self._solving.coreset(self.estimator.n_clusters, self._rng)
-            start = self._run(ground, self.initializer, plan, fit).centers
-            final = plan.starts
-        if checkpoint is not None:
-            problem = self._solving.problem
-            checkpoint.tuned = {
-                "loss": problem.loss.get_params(),
-                "membership": problem.membership.get_params(),
-                "dimension": self.dimension,
-                "final": final,
-            }
-        return self._run(self._solving, GivenCenters(start), Plan(1), fit, final)
 
-    def _run(
-        self, engine: Engine, initializer: Initializer, plan: Plan, fit: FitTask, first: int = 0
-    ) -> Descent:
-        """Best of the starts of a plan, numbered from ``first`` on; it has ended."""
-        estimator = self.estimator
-        stopping = Stopping(estimator.max_iter, estimator.tol)
-        tasks: dict[Descent, FitTask] = {}
-        numbers: dict[Descent, int] = {}
+def _tune(
+    estimator: Any,
+    engine: Engine,
+    initializer: Initializer,
+    rng: np.random.RandomState,
+    checkpoint: Checkpoint | None,
+) -> tuple[Problem, int | None]:
+    """Problem with every parameter a number, and the intrinsic dimension; stored ones if any."""
+    if checkpoint is not None and checkpoint.tuned is not None:
+        kept = checkpoint.tuned
+        problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
+        return problem, kept["dimension"]
+    return tune(engine, estimator.n_clusters, initializer, rng, estimator.n_features_in_)
 
-        def starts() -> Iterator[Descent]:
-            for number in range(first, first + plan.starts):
-                if number > first and not initializer.random:
-                    break  # All others would be the same.
-                task = fit.subtask(f"start {number}", max_subtasks=estimator.max_iter)
-                start = proposed_centers(initializer, engine, estimator.n_clusters, self._rng)
-                acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
-                descent = Descent(engine, start, stopping, IterationTasks(task), acceleration)
-                if self._checkpoint is not None:
-                    descent.keep = self._checkpoint.restore(number, descent)
-                tasks[descent], numbers[descent] = task, number
-                yield descent
 
-        best = run_starts(
-            starts(), plan.rungs, lambda start, best: tasks.pop(start).end(best.centers)
-        )
-        for task in tasks.values():  # Of starts that a callback left where they stood.
-            task.end(best.centers)
-        best.stop()
-        ended = best.outcome is not Outcome.STOPPED_BY_CALLBACK  # Otherwise it may go on one day.
-        if self._checkpoint is not None and engine is self._solving and ended:
-            self._checkpoint.finish(numbers[best], best)
-        return best
+def _compares_on_coreset(plan: Plan, engine: Engine) -> bool:
+    return bool(plan.rungs) and isinstance(engine.data, ChunkedData)
 
-    def _project(self, data: Data | ChunkedData) -> Projection:
-        """Wide data is solved in its own span, unless centers are given, which may lie outside."""
-        if isinstance(data, Data) and isinstance(self.estimator.init, str):
-            return project(data, self.estimator.n_clusters)
-        return identity(data)
 
-    def _engine_on(self, data: Data | ChunkedData, problem: Problem) -> Engine:
-        estimator = self.estimator
-        return make_engine(estimator.engine, data, problem, estimator.n_threads)
+def _best_start(context: Context, engine: Engine, dimension: int | None) -> Start:
+    """Best of all starts, on all rows."""
+    plan = context.plan
+    if not _compares_on_coreset(plan, engine):
+        return run_starts(_starts(context, engine), plan.rungs)
+    checkpoint = context.checkpoint
+    if checkpoint is not None and checkpoint.tuned is not None:
+        number = checkpoint.tuned["final"]
+        centers = checkpoint.states[number].centers
+    else:
+        number = plan.starts
+        rows = engine.coreset(context.estimator.n_clusters, context.rng)
+        centers = run_starts(_starts(context, rows), plan.rungs).descent.centers
+    if checkpoint is not None:
+        checkpoint.tuned = {
+            "loss": engine.problem.loss.get_params(),
+            "membership": engine.problem.membership.get_params(),
+            "dimension": dimension,
+            "final": number,
+        }
+    last = context._replace(initializer=GivenCenters(centers), plan=Plan(1))
+    return run_starts(_starts(last, engine, number))
 
-    def _tuned(self, engine: Engine) -> tuple[Problem, int | None]:
-        """Problem with every parameter a number; a fit that passes over pieces has kept it."""
-        if self._checkpoint is not None and self._checkpoint.tuned is not None:
-            kept = self._checkpoint.tuned
-            problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
-            return problem, kept["dimension"]
-        n_features = self.estimator.n_features_in_
-        return tune(engine, self.estimator.n_clusters, self.initializer, self._rng, n_features)
+
+def _starts(context: Context, engine: Engine, first: int = 0) -> Iterator[Start]:
+    """Starts of the plan, numbered from ``first`` on; each is seeded when it is its turn."""
+    estimator, initializer = context.estimator, context.initializer
+    stopping = Stopping(estimator.max_iter, estimator.tol)
+    for number in range(first, first + context.plan.starts):
+        if number > first and not initializer.random:
+            break  # All others would be the same.
+        task = context.task.begin_subtask(f"start {number}", max_subtasks=estimator.max_iter)
+        centers = proposed_centers(initializer, engine, estimator.n_clusters, context.rng)
+        acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
+        descent = Descent(engine, centers, stopping, IterationTasks(task), acceleration)
+        if context.checkpoint is not None:
+            context.checkpoint.attach(number, descent)
+        yield Start(descent, number, task.end)

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
 from sfumato._checks import resolve_name
-from sfumato._init.base import Initializer, KMeansPlusPlus, RandomRows
+from sfumato._init.base import (
+    CalledCenters,
+    GivenCenters,
+    Initializer,
+    KMeansPlusPlus,
+    RandomRows,
+)
 from sfumato._init.robust import RobustSeeds
 from sfumato._problem import Problem
+from sfumato._validation import check_centers
 
 INITIALIZERS: dict[str, type[Initializer]] = {
     "k-means++": KMeansPlusPlus,
@@ -15,8 +29,24 @@ INITIALIZERS: dict[str, type[Initializer]] = {
 """Initializers by the names that estimators take."""
 
 
-def resolve_initializer(name: str, problem: Problem) -> Initializer:
-    """Initializer of that name; "auto" is robust for a bounded loss, otherwise k-means++."""
-    automatic = RobustSeeds if problem.loss.bounded else KMeansPlusPlus
-    initializer: type[Initializer] = resolve_name("init", name, {"auto": automatic, **INITIALIZERS})
-    return initializer()
+def make_initializer(
+    init: str | ArrayLike | Initializer | Callable[..., Any],
+    X: Any,
+    data: Any,
+    problem: Problem,
+    n_clusters: int,
+) -> Initializer:
+    """Initializer for the parameter ``init``: a name, an array, or a function of the user's ``X``.
+
+    "auto" is robust for a bounded loss, otherwise k-means++.
+    """
+    if isinstance(init, str):
+        automatic = RobustSeeds if problem.loss.bounded else KMeansPlusPlus
+        made: Initializer = resolve_name("init", init, {"auto": automatic, **INITIALIZERS})()
+        return made
+    if isinstance(init, Initializer):
+        return clone(init)
+    check = partial(check_centers, n_clusters=n_clusters, data=data)
+    if callable(init):
+        return CalledCenters(init, X, partial(check, source="init(X, ...)"))
+    return GivenCenters(check(init, source="init"))

@@ -71,8 +71,7 @@ class Initializer(BaseEstimator, ABC):
     Farthest-first seeding:
 
     >>> import numpy as np
-    >>> from sfumato import FuzzyClustering
-    >>> from sfumato._init.base import Initializer
+    >>> from sfumato import FuzzyClustering, Initializer
     >>> class FarthestFirst(Initializer):
     ...     random = False
     ...

@@ -1,8 +1,8 @@
-"""Learning from batches: what was learned before pulls each center back to where it is.
+"""Online updates: the centers after a batch minimize its objective plus a proximal term.
 
-Of rows that are gone, two numbers per center are kept: how much of them belonged to it, and how far
-away that was. They make a spring. The centers after a batch minimize the objective of the batch
-plus a proximal term, whose statistics add to those of a pass like any others.
+Of earlier rows two numbers per center are kept: their count, weighted by membership, and their sum
+of distances. They give the weight of the proximal term, which pulls each center to its former
+place. Its statistics add to those of a pass over the batch.
 
 The proximal weight is the count of the rows times the weight that the loss gives at their mean
 distance. The sum of their weights in a pass would be the textbook choice, and is worse for a
@@ -19,33 +19,34 @@ from numpy.typing import NDArray
 
 from sfumato._engines.base import Assignment, ResidentEngine
 from sfumato._outliers import grouped_median, radii_of
-from sfumato._problem import Statistics
+from sfumato._problem import Problem, Statistics
 from sfumato._sampling import fixed_draw
 from sfumato._typing import Floats
 from sfumato.losses import Loss
 
 STEPS = 3
-"""Passes over a batch. The second saves about a third of what the objective over all rows is above
-that of a fit to them, the third up to a tenth; more save little."""
+"""Passes over a batch. Measured as excess of the objective over all rows above that of a fit to
+them: the second pass removes about a third of it, the third up to a tenth, more of them little."""
 FAR = 4.0
-"""Typical distances beyond which a row says no more about the typical distance."""
+"""Factor of the typical distance at which distances are clipped before they are averaged; chosen by
+hand."""
 FORGOTTEN = 1e-3
-"""Share of the average count below which a center is free to go elsewhere."""
+"""Share of the average count below which a center may be moved elsewhere; chosen by hand."""
 WINDOW, WINDOW_PER_CLUSTER = 2048, 128
-"""Latest rows that say how far clusters reach."""
+"""Number of latest rows from which radii are estimated, and more per cluster; chosen by hand."""
 
 
 @dataclass(frozen=True)
 class CenterCounts:
-    """Rows per center; tallies add.
+    """Weighted number of rows per center and their distances; supports ``+``.
 
     Attributes
     ----------
     count : ndarray of shape (n_clusters,)
-        ``sum_i v_i phi(a_ik)`` over rows that the loss does not ignore.
+        ``sum_i v_i phi(a_ik)`` over rows with a positive weight in the loss.
     spread : ndarray of shape (n_clusters,)
-        The same sum of distances: of each row to its nearest center, and no more than ``FAR``
-        times what is typical.
+        ``sum_i v_i phi(a_ik) h_i``, where ``h_i`` is the distance to the nearest center, clipped
+        at ``FAR`` times the typical distance.
     """
 
     count: Floats
@@ -58,7 +59,7 @@ class CenterCounts:
         return CenterCounts(self.count * share, self.spread * share)
 
     def means(self) -> Floats:
-        """Mean distance at each center; that of all, where there is none."""
+        """Mean distance at each center; the overall mean where a center has none."""
         overall = self.spread.sum() / max(float(self.count.sum()), np.finfo(np.float64).tiny)
         own = np.divide(
             self.spread, self.count, out=np.zeros_like(self.count), where=self.count > 0
@@ -66,19 +67,20 @@ class CenterCounts:
         return np.where(own > 0, own, overall)
 
     def typical(self) -> Floats:
-        """Distance that is not far, per center; infinite if nothing is known of any."""
+        """Typical distance: the larger of own and overall mean; infinite if all distances are 0."""
         total = float(self.spread.sum())
         if not total > 0:
             return np.full_like(self.count, np.inf)
         return np.maximum(self.means(), total / self.count.sum())
 
 
-def count_rows(engine: ResidentEngine, seen: Assignment, typical: Floats) -> CenterCounts:
-    """CenterCounts of the rows of an engine, from where they belong."""
+def count_rows(
+    problem: Problem, seen: Assignment, weights: Floats, typical: Floats
+) -> CenterCounts:
+    """Counts of weighted rows that were assigned with distances and memberships."""
     distances = np.asarray(seen.distances, dtype=np.float64)
-    problem = engine.problem
     matters = (problem.loss.weight(distances**2) > 0) | (distances == 0)
-    weights = np.where(matters, engine.data.weights_or_ones(), 0.0)
+    weights = np.where(matters, weights, 0.0)
     shares = seen.memberships
     rows = np.repeat(np.arange(len(distances)), np.diff(shares.indptr))
     counts = weights[rows] * problem.membership.phi(shares.data.astype(np.float64))
@@ -95,20 +97,20 @@ def _sums(labels: NDArray[np.integer], values: Floats, size: int) -> Floats:
 
 
 def proximal_weight(past: CenterCounts, scale: Floats, loss: Loss) -> Floats:
-    """Weight of the proximal term: past rows, each weighted as at its mean distance."""
+    """Weight of the proximal term: past rows, each weighted as at the distance ``scale``."""
     return past.count * loss.weight(np.asarray(scale, dtype=np.float64) ** 2)
 
 
-def proximal_term(stiff: Floats, home: Floats, centers: Floats) -> Statistics:
-    """Statistics, at the given centers, of proximal_term that pull them home."""
+def proximal_term(weight: Floats, home: Floats, centers: Floats) -> Statistics:
+    """Statistics, at the given centers, of ``sum_k weight_k |home_k - center_k|^2``."""
     away = home - centers
-    energy = float((stiff[:, None] * away**2).sum())
-    return Statistics(stiff[:, None] * away, stiff, np.zeros_like(stiff), energy)
+    value = float((weight[:, None] * away**2).sum())
+    return Statistics(weight[:, None] * away, weight, np.zeros_like(weight), value)
 
 
 @dataclass(frozen=True)
 class Window:
-    """Distances of the latest rows, batch by batch.
+    """Distances of the latest rows.
 
     Attributes
     ----------
@@ -123,14 +125,13 @@ class Window:
 
     @classmethod
     def empty(cls) -> Window:
-        """Window that no row is in."""
+        """Window without rows."""
         nothing = np.empty(0)
         return cls(np.empty(0, np.int32), nothing, nothing, np.empty(0, np.int64))
 
-    def then(self, engine: ResidentEngine, seen: Assignment, n_clusters: int) -> Window:
-        """Window after a batch; the oldest batches that it can do without leave it whole."""
+    def then(self, seen: Assignment, weights: Floats, n_clusters: int) -> Window:
+        """Window after another batch; the oldest batches are dropped whole if it is full."""
         most = WINDOW + WINDOW_PER_CLUSTER * n_clusters
-        weights = engine.data.weights_or_ones()
         rows = np.flatnonzero(weights > 0)
         if len(rows) > most:
             rows = rows[fixed_draw(len(rows), most)]
@@ -151,105 +152,110 @@ class Window:
         )
 
     def radii(self, n_clusters: int, limit: float) -> Floats:
-        """How far each cluster radii, from rows nearer than the limit."""
+        """Radius of each cluster, from rows nearer than the limit."""
         return radii_of(self.distances, self.labels, self.weights, n_clusters, limit)
+
+
+class AssignedSample(NamedTuple):
+    """Assignment of a sample of rows, with distances and memberships, and their weights."""
+
+    assignment: Assignment
+    weights: Floats
 
 
 @dataclass(frozen=True)
 class OnlineState:
-    """What is kept between batches.
+    """State between batches.
 
     Attributes
     ----------
     centers : ndarray of shape (n_clusters, n_features)
-        In double precision, whatever that of the data: steps get small.
+        In float64 whatever the precision of the data, since late steps are small.
     past : CenterCounts
+        Counts of all rows so far, those of earlier batches reduced by the decay.
     window : Window
-    n_rows : int
-        Rows of positive weight so far.
     """
 
     centers: Floats
     past: CenterCounts
     window: Window
-    n_rows: int
 
     @classmethod
-    def of(cls, sample: ResidentEngine, centers: Floats, n_rows: int) -> OnlineState:
-        """State after a fit with these centers, estimated from a sample of its rows."""
-        seen = sample.assign(centers, distances=True)
-        weights = sample.data.weights_or_ones()
+    def of(
+        cls, sample: AssignedSample, centers: Floats, problem: Problem, n_rows: int
+    ) -> OnlineState:
+        """State after a fit to ``n_rows`` rows of positive weight, estimated from a sample."""
+        seen, weights = sample
         n_sampled = int((weights > 0).sum())
         distances = np.asarray(seen.distances, dtype=np.float64)
         all_rows = np.zeros(len(distances), dtype=np.intp)
         middle = float(grouped_median(distances, all_rows, weights, 1)[0])
-        # Half of the rows on centers say nothing of what is far.
+        # If half of the rows lie on centers, the median is 0, and nothing is clipped.
         typical = np.full(len(centers), middle or np.inf)
-        found = count_rows(sample, seen, typical)
+        found = count_rows(problem, seen, weights, typical)
         if n_sampled < n_rows:
-            # A cluster too small for the sample has rows all the same.
+            # A cluster of which no row was sampled has rows all the same.
             least = float(weights.sum()) / n_sampled / 2
             found = replace(found, count=np.maximum(found.count, least)) * (n_rows / n_sampled)
-        window = Window.empty().then(sample, seen, len(centers))
-        return cls(np.array(centers, dtype=np.float64), found, window, n_rows)
+        window = Window.empty().then(seen, weights, len(centers))
+        return cls(np.array(centers, dtype=np.float64), found, window)
 
 
 class Learned(NamedTuple):
-    """What comes of a batch: the state after it, and where its rows belong then."""
+    """State after a batch, and the assignment of its rows to the new centers."""
 
     state: OnlineState
     assignment: Assignment
 
 
 def learn(
-    engine: ResidentEngine, state: OnlineState, forgetting: float, dtype: np.dtype[np.floating]
+    engine: ResidentEngine, state: OnlineState, decay: float, dtype: np.dtype[np.floating]
 ) -> Learned:
     """Learn from a batch.
 
     Parameters
     ----------
     engine : ResidentEngine
-        On the rows of the batch.
+        Engine on the rows of the batch.
     state : OnlineState
-    forgetting : float
+    decay : float in [0, 1)
         Share of the past that is forgotten.
     dtype : dtype
-        Precision that the centers are rounded to where rows are assigned.
+        Precision to which centers are rounded before the rows are assigned to them.
     """
-    past = state.past * (1 - forgetting)
-    home, lost, seen = _free(engine, state.centers, past, forgetting > 0)
+    problem, weights = engine.problem, engine.data.weights_or_ones()
+    past = state.past * (1 - decay)
+    home, lost, seen = _move_idle(engine, state.centers, past, decay > 0)
     past = past * ~np.isin(np.arange(len(home)), lost)
     typical = past.typical()
-    both = past + count_rows(engine, seen, typical)
-    stiff = proximal_weight(past, both.means(), engine.problem.loss)
+    both = past + count_rows(problem, seen, weights, typical)
+    weight = proximal_weight(past, both.means(), problem.loss)
     centers = home
     for _ in range(STEPS):
-        statistics = engine.sweep(centers) + proximal_term(stiff, home, centers)
+        statistics = engine.sweep(centers) + proximal_term(weight, home, centers)
         centers = statistics.centers(centers)
     seen = engine.assign(centers.astype(dtype).astype(np.float64), distances=True)
     kept = state.window.only(~np.isin(state.window.labels, lost))
-    counted = int((engine.data.weights_or_ones() > 0).sum())
     after = OnlineState(
         centers,
-        past + count_rows(engine, seen, typical),
-        kept.then(engine, seen, len(centers)),
-        state.n_rows + counted,
+        past + count_rows(problem, seen, weights, typical),
+        kept.then(seen, weights, len(centers)),
     )
     return Learned(after, seen)
 
 
-def _free(
-    engine: ResidentEngine, centers: Floats, past: CenterCounts, forgetful: bool
+def _move_idle(
+    engine: ResidentEngine, centers: Floats, past: CenterCounts, decays: bool
 ) -> tuple[Floats, NDArray[np.intp], Assignment]:
-    """Move centers that have no rows to those that need one most; which moved, and who is where.
+    """Move idle centers to the rows with the largest loss.
 
-    Such a center is nearest to no row of the batch, and there was never a row of its own, or it is
-    forgotten by now.
+    A center is idle if no row of the batch is nearest to it, and its count is 0, or nearly so
+    where there is decay. Returns the centers, the indices of those moved, and the assignment.
     """
     seen = engine.assign(centers, distances=True)
     weights = engine.data.weights_or_ones()
     idle = np.bincount(seen.labels, weights, len(centers)) <= 0
-    least = FORGOTTEN * past.count.mean() if forgetful else 0.0
+    least = FORGOTTEN * past.count.mean() if decays else 0.0
     lost = np.flatnonzero(idle & (past.count <= least))
     if not len(lost):
         return centers, lost, seen

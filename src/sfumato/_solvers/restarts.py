@@ -1,22 +1,26 @@
-"""Several starts, of which only the promising ones go on to the end.
+"""Several starts by successive halving: only the most promising ones run to the end.
 
-Objectives after a few iterations rank starts well, though not perfectly: ten starts, thinned out
+Objectives after a few iterations rank starts well, though not perfectly: ten starts, reduced
 twice, end as low as five that all run to the end (``docs/restarts.md``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sfumato._solvers.descent import Descent
+from sfumato._typing import Floats
 
 SAME_OPTIMUM = 1e-10
-"""Share by which an objective must be lower to count as another optimum: the earlier start wins."""
+"""Relative difference of two objectives up to which they count as the same optimum, of which the
+earlier start wins. Far above the rounding of a sum, far below any difference that matters; chosen
+by hand."""
 
 
 class Rung(NamedTuple):
-    """After so many iterations, or at the end if None, so many starts are left."""
+    """Number of starts that go on beyond so many iterations; None is the end of a start."""
 
     iterations: int | None
     survivors: int
@@ -24,19 +28,16 @@ class Rung(NamedTuple):
 
 END = Rung(None, 1)
 
-OnEnd = Callable[[Descent, Descent], bool]
-"""OnEnd of a start that has ended or is dropped, with the best so far; returns True to end all."""
-
 
 class Plan(NamedTuple):
-    """How many starts, and where they are thinned out."""
+    """Number of starts, and the rungs at which the worst of them are dropped."""
 
     starts: int
     rungs: tuple[Rung, ...] = ()
 
     @classmethod
     def of(cls, n_init: int | str, random: bool, careful: bool = False) -> Plan:
-        """What ``n_init`` means: a race for "auto"; one start where all would be the same."""
+        """Plan for ``n_init`` and an initializer with these properties."""
         if not random:
             return cls(1)
         if n_init == "auto":
@@ -45,74 +46,100 @@ class Plan(NamedTuple):
 
 
 RACE = Plan(10, (Rung(5, 4), Rung(10, 2)))
+"""Plan for ``n_init="auto"``; measured in ``docs/restarts.md``."""
 SHORT_RACE = Plan(6, (Rung(5, 3), Rung(10, 2)))
+"""The same for seeds that are good already, so that fewer will do."""
 
 
-def run_starts(
-    starts: Iterable[Descent],
-    rungs: tuple[Rung, ...],
-    ended: OnEnd,
-) -> Descent:
-    """Best of the starts.
+@dataclass(eq=False)
+class Start:
+    """A descent that competes with others.
+
+    Attributes
+    ----------
+    descent : Descent
+    number : int
+        Number of the start within the fit.
+    on_end : callable
+        Called once, when the descent has ended or is dropped, with the centers of the best start
+        so far. Returns True to end all starts.
+    has_ended : bool
+        Whether ``on_end`` was called.
+    """
+
+    descent: Descent
+    number: int
+    on_end: Callable[[Floats], bool]
+    has_ended: bool = False
+
+    def end(self, best: Start) -> bool:
+        """Call ``on_end``."""
+        self.has_ended = True
+        return self.on_end(best.descent.centers)
+
+
+def run_starts(starts: Iterable[Start], rungs: tuple[Rung, ...] = ()) -> Start:
+    """Run the starts, and return the best one. All have ended then.
 
     Parameters
     ----------
-    starts : iterable of Descent
-        Asked for the next one when it can run.
+    starts : iterable of Start
+        The next one is taken when it can run, so that few are in memory.
     rungs : tuple of Rung
-        Where there are none, all run to the end, one after the other.
-    ended : OnEnd
-
-    Returns
-    -------
-    Descent
-        It may still be running if ``ended`` made all end early.
+        Without any, all starts run to the end, one after the other.
     """
-    first, *later = (*rungs, END)
-    alive: list[Descent] = []
+    alive: list[Start] = []
+    _race(starts, (*rungs, END), alive)
+    best = best_of(alive)
+    for start in alive:
+        if not start.has_ended:  # A callback has ended all starts.
+            start.end(best)
+    best.descent.stop()
+    return best
+
+
+def _race(starts: Iterable[Start], rungs: tuple[Rung, ...], alive: list[Start]) -> None:
+    """Run the starts up to each rung in turn; ``alive`` holds those that are left."""
+    first, *later = rungs
     for start in starts:
         alive.append(start)
-        if _advance(start, first, alive, ended) or _thin_out(alive, first, ended):
-            return best_of(alive)
+        if _advance(start, first, alive) or _drop_worst(alive, first):
+            return
     for rung in later:
-        for start in tuple(alive):
-            if _advance(start, rung, alive, ended):
-                return best_of(alive)
-        if _thin_out(alive, rung, ended):
-            return best_of(alive)
-    return best_of(alive)
+        if any(_advance(start, rung, alive) for start in tuple(alive)) or _drop_worst(alive, rung):
+            return
 
 
-def _advance(start: Descent, rung: Rung, alive: list[Descent], ended: OnEnd) -> bool:
+def _advance(start: Start, rung: Rung, alive: list[Start]) -> bool:
     """Run a start up to the rung; whether to end all."""
-    was_running = start.is_running()
-    start.run(rung.iterations)
-    return was_running and not start.is_running() and ended(start, best_of(alive))
+    start.descent.run(rung.iterations)
+    ended = not start.descent.is_running() and not start.has_ended
+    return ended and start.end(best_of(alive))
 
 
-def _thin_out(alive: list[Descent], rung: Rung, ended: OnEnd) -> bool:
-    """Drop the worst, so that few are in memory; whether to end all."""
+def _drop_worst(alive: list[Start], rung: Rung) -> bool:
+    """Drop starts until only the survivors are left; whether to end all."""
     while len(alive) > rung.survivors:
         worst = worst_of(alive)
         alive.remove(worst)
-        if worst.is_running() and ended(worst, best_of(alive)):
+        if not worst.has_ended and worst.end(best_of(alive)):
             return True
     return False
 
 
-def best_of(starts: list[Descent]) -> Descent:
-    """Lowest; the first of those that are in the same optimum."""
+def best_of(starts: list[Start]) -> Start:
+    """Start with the lowest objective; the first of those in the same optimum."""
     best = starts[0]
     for start in starts[1:]:
-        if start.objective < best.objective * (1 - SAME_OPTIMUM):
+        if start.descent.objective < best.descent.objective * (1 - SAME_OPTIMUM):
             best = start
     return best
 
 
-def worst_of(starts: list[Descent]) -> Descent:
-    """Highest; the last of those that are in the same optimum."""
+def worst_of(starts: list[Start]) -> Start:
+    """Start with the highest objective; the last of those in the same optimum."""
     worst = starts[0]
     for start in starts[1:]:
-        if start.objective >= worst.objective * (1 - SAME_OPTIMUM):
+        if start.descent.objective >= worst.descent.objective * (1 - SAME_OPTIMUM):
             worst = start
     return worst

@@ -9,7 +9,7 @@ from sfumato._engines.chunked import ChunkedData
 from sfumato._engines.runners import is_chunked
 from sfumato._typing import Floats
 from sfumato._validation.arrays import check_enough_rows, check_fit_data, check_new_data
-from sfumato._validation.batches import batch_data, batches, check_first_batch, check_forgetting
+from sfumato._validation.batches import batch_data, batches, check_first_batch
 from sfumato._validation.chunks import check_enough_chunks, check_fit_chunks, check_new_chunks
 from sfumato._validation.parameters import check_centers, check_counts, restored_on_failure
 
@@ -22,7 +22,6 @@ __all__ = [
     "check_enough_rows",
     "check_first_batch",
     "check_fit_data",
-    "check_forgetting",
     "check_new_data",
     "fit_input",
     "new_input",

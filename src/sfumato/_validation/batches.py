@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,18 +35,6 @@ class Batch(NamedTuple):
     weights: Any
     survey: RangeSummary | None = None
     names: tuple[str, ...] | None = None
-
-
-def check_forgetting(forgetting: Any) -> float:
-    """Share of the past to forget, as a float."""
-    number = isinstance(forgetting, Real) and not isinstance(forgetting, bool)
-    if not number or not 0 <= float(forgetting) < 1:
-        raise ValueError(
-            f"forgetting={forgetting!r} must be a number in [0, 1): the share of the past that is "
-            "forgotten with a batch; use e.g. 0.1 for a memory of about ten batches, or 0 to "
-            "forget nothing."
-        )
-    return float(forgetting)
 
 
 def batches(estimator: Any, X: Any, sample_weight: Any, learned: bool) -> Iterator[Batch]:

@@ -34,6 +34,16 @@ def check_counts(estimator: Any) -> None:
             "tol",
             tol,
         )
+    check_decay(estimator.decay)
+
+
+def check_decay(decay: Any) -> None:
+    """Raise unless ``decay`` is a share of the past that ``partial_fit`` can forget."""
+    if isinstance(decay, bool) or not isinstance(decay, Real) or not 0 <= float(decay) < 1:
+        raise ValueError(
+            f"decay={decay!r} must be a number in [0, 1): the share of the past that is forgotten "
+            "with a batch; use e.g. 0.1 for a memory of about ten batches, or 0 to forget nothing."
+        )
 
 
 def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats:

@@ -1,4 +1,4 @@
-"""Other members of the family: a quadratic penalty, or memberships in all clusters."""
+"""FuzzyClustering, with any loss and membership rule, RSFKM and fuzzy c-means."""
 
 from __future__ import annotations
 
@@ -9,12 +9,158 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sfumato._checks import Auto
-from sfumato.estimators._preset import Preset
+from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.losses import Loss, Squared
 from sfumato.memberships import Membership, Power, Simplex
 
 
-class RSFKM(Preset):
+class FuzzyClustering(BaseFuzzyClustering):
+    """Clustering with any loss and any membership rule.
+
+    :class:`REFCMFS`, :class:`CappedREFCMFS`, :class:`SimREFCMFS`, :class:`RSFKM` and
+    :class:`FuzzyCMeans` are special cases with parameters of their own.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    loss : {"l21", "squared", "capped"} or Loss, default="l21"
+        Loss of a distance; see :class:`L21`, :class:`Squared`, :class:`Capped`.
+    membership : {"power", "hard", "simplex"} or Membership, default="power"
+        Rule from losses to memberships; see :class:`Power`, :class:`Hard`, :class:`Simplex`.
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+        Initial centers. "k-means++" draws rows greedily in proportion to the loss, "random" draws
+        distinct rows, "robust" draws rows such that outliers are avoided, for any loss. "auto" is
+        "robust" for a bounded loss, otherwise "k-means++". An array has shape
+        (n_clusters, n_features). A callable is called as ``init(X, n_clusters, random_state=rng)``
+        and returns such an array.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept. All of a given number
+        run to the end. "auto" is successive halving of 10 starts: the best 4 after 5 iterations and
+        the best 2 after 10 go on. Where ``init`` is an array, there is 1. Where it is "robust",
+        "auto" begins with 6, of which 3 go on after 5 iterations and 2 after 10; there are fewer,
+        for any ``n_init``, if seeds come out the same three times; and where no row lies beyond an
+        automatic cap, seeds may be those of "k-means++".
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        A start stops when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors. The result has the same bits for any number.
+    engine : {"auto", "native", "reference"}, default="auto"
+        "native" is compiled code, "reference" its specification in NumPy; "auto" is "native".
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        "lbfgs" are quasi-Newton steps, each kept only if it lowers the objective; None is the plain
+        iteration. "auto" is "lbfgs" where memberships are soft, and the plain iteration for hard
+        ones and for ``Simplex(n_active)``.
+    decay : float, default=0.0
+        Share of the past that ``partial_fit`` forgets with each batch, in [0, 1). With 0 all rows
+        count alike, and the centers tend to those of one fit to all of them; 0.1 is a memory of
+        about ten batches, which follows clusters that move.
+    checkpoint : path or None, default=None
+        File to which ``fit`` writes its state, at most once a second, so that the same call resumes
+        a fit that was killed and ends with the same bits. A file of other data or parameters is
+        refused.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    labels_ : ndarray of shape (n_samples,)
+        Nearest center of each row of the training data. This and the next four attributes are
+        those of the last batch after ``partial_fit``.
+    memberships_ : csr_array of shape (n_samples, n_clusters)
+        Memberships of the training data.
+    objective_ : float
+        Objective at ``cluster_centers_``.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Distance of each row of the training data to a center over the radius of its cluster, the
+        smallest of all clusters.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Rows with a score above 1. Of Gaussian clusters of a hundred rows or more, one row in 740
+        is among them by chance, give or take a factor of 2; of small ones more.
+    cluster_radii_ : ndarray of shape (n_clusters,)
+        Robust radius of each cluster, in the units of the data; NaN for one of fewer than 5 rows,
+        which the scores leave out.
+    history_ : tuple of IterationRecord
+        Objective, seconds, largest shift of a center and repaired clusters, per iteration of the
+        start that was kept. Empty after ``partial_fit`` has moved the centers of a fit.
+    n_iter_ : int
+        Number of these iterations.
+    outcome_ : Outcome or None
+        Why the iteration stopped; ``str(outcome_)`` has advice. None after ``partial_fit`` has
+        moved the centers of a fit.
+    loss_, membership_ : Loss, Membership
+        Loss and membership rule with every parameter a number.
+    cap_ : float
+        Distance from which on rows move no center; inf if the loss is not bounded.
+    n_active_ : int or None
+        Memberships per row; None if the rule does not fix it.
+    fuzzifier_ : float
+        Exponent of the memberships; NaN if the rule has none.
+    gamma_ : float
+        Strength of the quadratic penalty; NaN if the rule has none.
+    intrinsic_dimension_ : int or None
+        Estimated dimension of the clusters; None if no parameter needed it.
+    n_samples_seen_ : int
+        Number of rows of positive weight, over all batches.
+    n_batches_ : int
+        Number of batches of ``partial_fit`` since the last ``fit``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features; exists only if ``X`` had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Capped, FuzzyClustering, Power
+    >>> X = np.array([[0.0], [0.2], [0.3], [5.0], [5.1], [5.3], [80.0]])
+    >>> model = FuzzyClustering(2, loss=Capped(cap=2.0), membership=Power(2, 1.5), random_state=0)
+    >>> np.sort(model.fit(X).cluster_centers_.ravel()).round(1)
+    array([0.2, 5.1])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        loss: str | Loss = "l21",
+        membership: str | Membership = "power",
+        init: str | ArrayLike | Callable[..., Any] = "auto",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-7,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        engine: str = "auto",
+        acceleration: str | None = "auto",
+        decay: float = 0.0,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+            engine=engine,
+            acceleration=acceleration,
+            decay=decay,
+            checkpoint=checkpoint,
+        )
+        self.loss = loss
+        self.membership = membership
+
+    def _parts(self) -> tuple[str | Loss, str | Membership]:
+        return self.loss, self.membership
+
+
+class RSFKM(BaseFuzzyClustering):
     """Robust and sparse fuzzy k-means.
 
     Unsquared or capped distances, and a quadratic penalty on the memberships whose strength decides
@@ -30,13 +176,31 @@ class RSFKM(Preset):
     gamma : float or "auto", default="auto"
         Strength of the penalty, in the units of the loss. "auto" chooses it once, from the data,
         such that rows have two or three memberships; kept as ``gamma_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration, checkpoint
-        As in :class:`FuzzyClustering`.
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+        Initial centers; see :class:`FuzzyClustering`.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        A start stops when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors.
+    engine : {"auto", "native", "reference"}, default="auto"
+        Compiled code, or NumPy.
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        Quasi-Newton steps, or None for the plain iteration.
+    decay : float, default=0.0
+        Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
+    checkpoint : path or None, default=None
+        File from which ``fit`` resumes, and to which it writes its state.
 
     Attributes
     ----------
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
-        As in :class:`FuzzyClustering`, with all others.
+        These and all others are as in :class:`FuzzyClustering`.
 
     References
     ----------
@@ -67,6 +231,7 @@ class RSFKM(Preset):
         n_threads: int | None = None,
         engine: str = "auto",
         acceleration: str | None = "auto",
+        decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -79,6 +244,7 @@ class RSFKM(Preset):
             n_threads=n_threads,
             engine=engine,
             acceleration=acceleration,
+            decay=decay,
             checkpoint=checkpoint,
         )
         self.loss = loss
@@ -88,7 +254,7 @@ class RSFKM(Preset):
         return self.loss, Simplex(gamma=self.gamma)
 
 
-class FuzzyCMeans(Preset):
+class FuzzyCMeans(BaseFuzzyClustering):
     """Fuzzy c-means: squared distances, and every row belongs to every cluster.
 
     Parameters
@@ -98,13 +264,31 @@ class FuzzyCMeans(Preset):
     fuzzifier : float or "auto", default=2.0
         Exponent r > 1 of the memberships; "auto" matches it to the dimension of the clusters, which
         keeps the centers from coinciding in high dimension.
-    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration, checkpoint
-        As in :class:`FuzzyClustering`.
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+        Initial centers; see :class:`FuzzyClustering`.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        A start stops when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors.
+    engine : {"auto", "native", "reference"}, default="auto"
+        Compiled code, or NumPy.
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        Quasi-Newton steps, or None for the plain iteration.
+    decay : float, default=0.0
+        Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
+    checkpoint : path or None, default=None
+        File from which ``fit`` resumes, and to which it writes its state.
 
     Attributes
     ----------
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
-        As in :class:`FuzzyClustering`, with all others.
+        These and all others are as in :class:`FuzzyClustering`.
 
     References
     ----------
@@ -133,6 +317,7 @@ class FuzzyCMeans(Preset):
         n_threads: int | None = None,
         engine: str = "auto",
         acceleration: str | None = "auto",
+        decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -145,6 +330,7 @@ class FuzzyCMeans(Preset):
             n_threads=n_threads,
             engine=engine,
             acceleration=acceleration,
+            decay=decay,
             checkpoint=checkpoint,
         )
         self.fuzzifier = fuzzifier

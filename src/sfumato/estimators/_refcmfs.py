@@ -1,4 +1,4 @@
-"""REFCMFS, which outliers cannot move, or with squared distances: few memberships a row."""
+"""REFCMFS and its variants with a capped and with a squared loss."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sfumato._checks import Auto
-from sfumato.estimators._preset import Preset
+from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.losses import L21, Capped, Loss, Squared
 from sfumato.memberships import Membership, Power
 
 
-class REFCMFS(Preset):
+class REFCMFS(BaseFuzzyClustering):
     """Robust and efficient fuzzy c-means with flexible sparsity.
 
     Each row belongs to its ``n_active`` nearest clusters and to no other; distances enter
@@ -30,13 +30,31 @@ class REFCMFS(Preset):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
         the clusters, estimated from the data and kept as ``intrinsic_dimension_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration, checkpoint
-        As in :class:`FuzzyClustering`.
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+        Initial centers; see :class:`FuzzyClustering`.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        A start stops when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors.
+    engine : {"auto", "native", "reference"}, default="auto"
+        Compiled code, or NumPy.
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        Quasi-Newton steps, or None for the plain iteration.
+    decay : float, default=0.0
+        Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
+    checkpoint : path or None, default=None
+        File from which ``fit`` resumes, and to which it writes its state.
 
     Attributes
     ----------
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
-        As in :class:`FuzzyClustering`, with all others.
+        These and all others are as in :class:`FuzzyClustering`.
 
     Notes
     -----
@@ -73,6 +91,7 @@ class REFCMFS(Preset):
         n_threads: int | None = None,
         engine: str = "auto",
         acceleration: str | None = "auto",
+        decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -85,6 +104,7 @@ class REFCMFS(Preset):
             n_threads=n_threads,
             engine=engine,
             acceleration=acceleration,
+            decay=decay,
             checkpoint=checkpoint,
         )
         self.n_active = n_active
@@ -94,45 +114,64 @@ class REFCMFS(Preset):
         return L21(), Power(self.n_active, self.fuzzifier)
 
 
-class CappedREFCMFS(Preset):
-    """REFCMFS that outliers cannot move, and that says which rows they are.
+class CappedREFCMFS(BaseFuzzyClustering):
+    """REFCMFS with a capped loss, whose centers outliers cannot move.
 
-    :class:`REFCMFS` with a bounded loss: a row costs no more than ``cap`` and moves no center from
-    there on, however far it is. An unbounded loss, the distance itself included, ends by giving
-    outliers centers of their own. With seeds that outliers do not attract, and a cap that the data
-    chooses, 30 % of the rows may be anything that does not gather in large clumps.
+    A row farther from all centers than ``cap`` costs the cap and moves no center. Under an
+    unbounded loss, such as that of :class:`REFCMFS`, outliers end up with centers of their own.
+    With robust seeds and an automatic cap, 30 % of the rows may be outliers, unless these form
+    clusters themselves.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     cap : float or "auto", default="auto"
-        Distance from which on a row costs no more. "auto" lies just beyond the reach of the widest
-        cluster: it is found on a sample of bounded size, scales with the data, needs no share of
-        outliers, and is kept as ``cap_``. It is infinite where clusters have fewer than 8 rows on
-        average, too few to tell.
+        Distance from which on the loss is constant. "auto" lies just beyond the radius of the
+        widest cluster. It is estimated from a sample of bounded size, without knowing the share of
+        outliers, and kept as ``cap_``. It is infinite where clusters have fewer than 8 rows on
+        average.
     n_active : int or "auto", default="auto"
         Memberships per row; "auto" is ``min(5, n_clusters)``.
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
         the clusters, estimated from rows within the cap and kept as ``intrinsic_dimension_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration, checkpoint
-        As in :class:`FuzzyClustering`.
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+        Initial centers; see :class:`FuzzyClustering`.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        A start stops when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors.
+    engine : {"auto", "native", "reference"}, default="auto"
+        Compiled code, or NumPy.
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        Quasi-Newton steps, or None for the plain iteration.
+    decay : float, default=0.0
+        Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
+    checkpoint : path or None, default=None
+        File from which ``fit`` resumes, and to which it writes its state.
 
     Attributes
     ----------
-    outliers_, outlier_scores_, cluster_radii_, cap_
-        Which rows of the training data belong to no cluster, how far out they are, how far the
-        clusters reach, and the cap.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Rows of the training data that belong to no cluster.
+    cap_ : float
+        Cap that was used.
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
-        As in :class:`FuzzyClustering`, with all others.
+        These and all others are as in :class:`FuzzyClustering`.
 
     Notes
     -----
-    A clump of outliers nearly as large as a cluster is a cluster, and is given a center. Where no
-    row lies beyond the cap, and no clusters stand out, starts are drawn as by :class:`REFCMFS`, and
-    the fit is nearly the same; see ``docs/restarts.md``, and ``docs/robustness.md`` for what was
-    measured.
+    Outliers that form a group nearly as large as a cluster are given a center. Where no row lies
+    beyond the cap, and clusters are not well separated, starts are drawn as by :class:`REFCMFS`,
+    and the fit is nearly the same; see ``docs/restarts.md``, and ``docs/robustness.md`` for
+    measurements.
 
     Examples
     --------
@@ -162,6 +201,7 @@ class CappedREFCMFS(Preset):
         n_threads: int | None = None,
         engine: str = "auto",
         acceleration: str | None = "auto",
+        decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -174,6 +214,7 @@ class CappedREFCMFS(Preset):
             n_threads=n_threads,
             engine=engine,
             acceleration=acceleration,
+            decay=decay,
             checkpoint=checkpoint,
         )
         self.cap = cap
@@ -184,7 +225,7 @@ class CappedREFCMFS(Preset):
         return Capped(self.cap), Power(self.n_active, self.fuzzifier)
 
 
-class SimREFCMFS(Preset):
+class SimREFCMFS(BaseFuzzyClustering):
     """REFCMFS with squared distances: sparse, and not robust.
 
     The paper's simplified variant [1]_. With ``n_active=1`` it is K-means, with
@@ -199,13 +240,31 @@ class SimREFCMFS(Preset):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 2/D``, D being the intrinsic dimension of
         the clusters, estimated from the data and kept as ``intrinsic_dimension_``.
-    init, n_init, max_iter, tol, random_state, n_threads, engine, acceleration, checkpoint
-        As in :class:`FuzzyClustering`.
+    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+        Initial centers; see :class:`FuzzyClustering`.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-7
+        A start stops when the objective falls by no more than this share of its value.
+    random_state : int, RandomState or None, default=None
+        Seed; an int makes the result repeatable.
+    n_threads : int or None, default=None
+        Threads of a pass; None uses all processors.
+    engine : {"auto", "native", "reference"}, default="auto"
+        Compiled code, or NumPy.
+    acceleration : {"auto", "lbfgs"} or None, default="auto"
+        Quasi-Newton steps, or None for the plain iteration.
+    decay : float, default=0.0
+        Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
+    checkpoint : path or None, default=None
+        File from which ``fit`` resumes, and to which it writes its state.
 
     Attributes
     ----------
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
-        As in :class:`FuzzyClustering`, with all others.
+        These and all others are as in :class:`FuzzyClustering`.
 
     References
     ----------
@@ -236,6 +295,7 @@ class SimREFCMFS(Preset):
         n_threads: int | None = None,
         engine: str = "auto",
         acceleration: str | None = "auto",
+        decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -248,6 +308,7 @@ class SimREFCMFS(Preset):
             n_threads=n_threads,
             engine=engine,
             acceleration=acceleration,
+            decay=decay,
             checkpoint=checkpoint,
         )
         self.n_active = n_active

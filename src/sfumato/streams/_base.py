@@ -111,6 +111,14 @@ class Stream(ABC):
         Whether the chunks are CSR arrays.
     observer : PassObserver or None
         Callbacks of passes, such as a progress bar; None at first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Stream, stream
+    >>> rows = stream(np.zeros((5, 2)), chunk_rows=2)
+    >>> isinstance(rows, Stream), [len(chunk.rows) for chunk in rows.chunks()]
+    (True, [2, 2, 1])
     """
 
     names: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""``partial_fit``: batches of endless data, alone, after a fit, with and without forgetting."""
+"""``partial_fit``: batches of endless data, alone, after a fit, with and without decay."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import REFCMFS, CappedREFCMFS, FuzzyClustering, stream
 from sfumato._problem import Problem
+from sfumato._solvers.online import OnlineState
 from tests.catalogue import blobs, make_engine, row_weights
 from tests.contract.estimators import every_estimator, fitted_state
 
@@ -48,7 +49,7 @@ def misses(model: Any, middles: np.ndarray = MIDDLES) -> float:
 # Worked by hand.
 
 
-def test_without_forgetting_one_center_is_the_mean_of_all_rows() -> None:
+def test_without_decay_one_center_is_the_mean_of_all_rows() -> None:
     model = one_mean().partial_fit([[0.0], [2.0]])
     assert_allclose(model.cluster_centers_, [[1.0]])
     assert_allclose(model.partial_fit([[7.0]]).cluster_centers_, [[3.0]])
@@ -57,19 +58,19 @@ def test_without_forgetting_one_center_is_the_mean_of_all_rows() -> None:
     assert (model.n_samples_seen_, model.n_batches_) == (4, 3)
 
 
-def test_with_forgetting_it_is_the_exponentially_weighted_mean() -> None:
-    model = one_mean()
+def test_with_decay_it_is_the_exponentially_weighted_mean() -> None:
+    model = one_mean().set_params(decay=0.25)
     batches = [np.array([[0.0], [2.0]]), np.array([[7.0]]), np.array([[4.0], [5.0], [9.0]])]
     total, mass = 0.0, 0.0
     for batch in batches:
-        model.partial_fit(batch, forgetting=0.25)
+        model.partial_fit(batch)
         total, mass = 0.75 * total + batch.sum(), 0.75 * mass + len(batch)
         assert_allclose(model.cluster_centers_, [[total / mass]])
 
 
 def test_after_fit_the_rows_of_the_fit_count() -> None:
     model = one_mean().fit([[0.0], [2.0], [4.0]], sample_weight=[1, 0, 1])
-    assert not hasattr(model, "n_samples_seen_")
+    assert (model.n_samples_seen_, model.n_batches_) == (2, 0)
     model.partial_fit([[8.0]])
     assert_allclose(model.cluster_centers_, [[4.0]])
     assert (model.n_samples_seen_, model.n_batches_) == (3, 1)
@@ -105,40 +106,44 @@ def test_after_fit_batches_go_on(estimator: BaseEstimator) -> None:
     model.partial_fit(some(400, 1))
     assert 0 < np.abs(model.cluster_centers_ - before).max() < 0.3
     assert {name: repr(getattr(model, name)) for name in found} == found
-    assert not {"history_", "n_iter_", "outcome_"} & set(vars(model))
+    assert (model.n_iter_, model.history_, model.outcome_) == (0, (), None)
     assert misses(model) < missed + 0.2
 
 
-def moving(model: Any, forgetting: float) -> float:
+def moving(model: Any) -> float:
     rng = np.random.default_rng(0)
     for time in range(100):
         middles = MIDDLES + 0.2 * time
         batch = middles[rng.integers(4, size=60)] + rng.normal(size=(60, 3))
-        model.partial_fit(batch, forgetting=forgetting)
+        model.partial_fit(batch)
     return misses(model, middles)
 
 
-def test_forgetting_follows_clusters_that_move() -> None:
-    model = REFCMFS(4, random_state=0)
-    assert moving(clone(model), 0.4) < 2
-    assert moving(clone(model), 0.0) > 6
+def test_decay_follows_clusters_that_move() -> None:
+    assert moving(REFCMFS(4, decay=0.4, random_state=0)) < 2
+    assert moving(REFCMFS(4, random_state=0)) > 6
+
+
+def test_decay_does_not_change_a_fit() -> None:
+    plain, decaying = (REFCMFS(4, decay=decay, random_state=0).fit(some(200)) for decay in (0, 0.5))
+    assert_array_equal(plain.cluster_centers_, decaying.cluster_centers_)
 
 
 def test_a_cluster_that_appears_gets_a_center_once_another_is_forgotten() -> None:
-    model = FuzzyClustering(4, loss="squared", membership="hard", random_state=0)
+    model = FuzzyClustering(4, loss="squared", membership="hard", decay=0.2, random_state=0)
     model.partial_fit(some(200))
     elsewhere = MIDDLES.copy()
     elsewhere[3] = [40, 40, 40]
     rng = np.random.default_rng(0)
     for _ in range(60):
         batch = elsewhere[rng.integers(4, size=80)] + rng.normal(size=(80, 3))
-        model.partial_fit(batch, forgetting=0.2)
+        model.partial_fit(batch)
     assert misses(model, elsewhere) < 1
 
 
-@pytest.mark.parametrize("forgetting", [0.0, 0.1])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
 @pytest.mark.parametrize("n_rows", [20, 300])
-def test_outliers_capture_no_center(forgetting: float, n_rows: int) -> None:
+def test_outliers_capture_no_center(decay: float, n_rows: int) -> None:
     rng = np.random.default_rng(3)
 
     def batch(size: int) -> np.ndarray:
@@ -147,9 +152,9 @@ def test_outliers_capture_no_center(forgetting: float, n_rows: int) -> None:
         X[far] = rng.uniform(-200, 200, size=(int(far.sum()), 3))
         return X
 
-    model = CappedREFCMFS(4, random_state=0).partial_fit(batch(300))
+    model = CappedREFCMFS(4, decay=decay, random_state=0).partial_fit(batch(300))
     for _ in range(40):
-        model.partial_fit(batch(n_rows), forgetting=forgetting)
+        model.partial_fit(batch(n_rows))
     assert misses(model) < 0.8
     rows = batch(1000)
     far = np.linalg.norm(rows[:, None] - MIDDLES, axis=2).min(axis=1) > 8
@@ -177,7 +182,7 @@ def test_the_same_bits_for_any_number_of_threads(estimator: BaseEstimator) -> No
     estimator.set_params(n_threads=None)
 
 
-def test_reaches_follow_the_batches() -> None:
+def test_radii_follow_the_batches() -> None:
     model = FuzzyClustering(4, loss="squared", membership="hard", random_state=0)
     model.partial_fit(some(1000))
     narrow = model.cluster_radii_
@@ -228,6 +233,27 @@ def test_pickled_in_the_middle_it_goes_on_and_a_clone_begins_anew() -> None:
     assert not fitted_state(clone(whole))
 
 
+@every_estimator
+def test_pickled_after_fit_it_goes_on_with_the_same_bits(estimator: BaseEstimator) -> None:
+    model = clone(estimator).fit(some(300))
+    loaded = pickle.loads(pickle.dumps(model)).partial_fit(some(50, 1))
+    model.partial_fit(some(50, 1))
+    for name in ("cluster_centers_", "cluster_radii_", "outlier_scores_"):
+        assert_array_equal(getattr(loaded, name), getattr(model, name))
+
+
+def test_what_only_partial_fit_needs_is_not_computed_by_fit(monkeypatch: Any) -> None:
+    def fail(*_: Any) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OnlineState, "of", fail)
+        model = REFCMFS(4, random_state=0).fit(some(300))
+        with pytest.raises(AssertionError):
+            model.partial_fit(some(50, 1))
+    assert model.partial_fit(some(50, 1)).n_batches_ == 1
+
+
 # Storage.
 
 
@@ -255,9 +281,9 @@ def test_small_steps_are_not_lost_in_single_precision() -> None:
 
 
 def test_one_row_at_a_time() -> None:
-    model = CappedREFCMFS(4, random_state=0).partial_fit(some(100))
+    model = CappedREFCMFS(4, decay=0.01, random_state=0).partial_fit(some(100))
     for row in some(40, 1):
-        model.partial_fit(row[None], forgetting=0.01)
+        model.partial_fit(row[None])
     assert model.labels_.shape == (1,)
     assert misses(model) < 1
 
@@ -305,10 +331,6 @@ def broken(where: tuple[int, int]) -> np.ndarray:
         (stream(some(100), chunk_rows=30), {"sample_weight": np.zeros(100)}, "zero everywhere"),
         (np.empty((0, 3)), {}, "0 sample"),
         (some(100) * 1e200, {}, "overflow"),
-        (some(100), {"forgetting": 1.0}, r"forgetting=1.0 must be a number in \[0, 1\)"),
-        (some(100), {"forgetting": -0.1}, "forgetting=-0.1"),
-        (some(100), {"forgetting": "much"}, "forgetting='much'"),
-        (some(100), {"forgetting": True}, "forgetting=True"),
     ],
 )
 @pytest.mark.parametrize("before", ["nothing", "fit", "batch"])
@@ -325,6 +347,20 @@ def test_a_refused_batch_leaves_the_estimator_as_it_was(
         model.partial_fit(X, **options)
     assert vars(model).keys() == state.keys()
     assert all(vars(model)[name] is value for name, value in state.items())
+
+
+@pytest.mark.parametrize("decay", [1.0, -0.1, "much", True, np.nan])
+@pytest.mark.parametrize("before", ["nothing", "fit", "batch"])
+def test_decay_is_checked(decay: Any, before: str) -> None:
+    model = REFCMFS(4, random_state=0)
+    if before != "nothing":
+        (model.fit if before == "fit" else model.partial_fit)(some(100, 1))
+    model.set_params(decay=decay)
+    state = dict(vars(model))
+    for method in (model.partial_fit, model.fit):
+        with pytest.raises(ValueError, match=rf"decay={decay!r} must be a number in \[0, 1\)"):
+            method(some(100))
+        assert vars(model) == state
 
 
 @pytest.mark.parametrize("X", [some(3), np.ones((50, 3)), stream(some(50), chunk_rows=3)])
@@ -360,7 +396,7 @@ def test_an_interrupted_batch_leaves_the_estimator_as_it_was(monkeypatch: Any) -
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(model), "_scores", interrupt)
+    monkeypatch.setattr(type(model), "_describe", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(stream(some(100, 1), chunk_rows=50))
     assert all(vars(model)[name] is value for name, value in state.items())
@@ -374,8 +410,5 @@ def test_the_warning_about_the_first_batch_points_at_the_caller() -> None:
 
 def test_metadata_can_be_routed() -> None:
     with sklearn.config_context(enable_metadata_routing=True):
-        model = REFCMFS(4).set_partial_fit_request(sample_weight=True, forgetting=True)
-    assert model.get_metadata_routing().partial_fit.requests == {
-        "sample_weight": True,
-        "forgetting": True,
-    }
+        model = REFCMFS(4).set_partial_fit_request(sample_weight=True)
+    assert model.get_metadata_routing().partial_fit.requests == {"sample_weight": True}

@@ -65,7 +65,7 @@ OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
     "weights": (lambda: (BASE, X, WEIGHTS), "checksum of the data"),
     "dtype": (lambda: (BASE, X.astype(np.float32), None), "precision was 'float64' and is 'float3"),
     "CSR": (lambda: (BASE, csr(X), None), "storage was 'dense' and is 'CSR'"),
-    "stream": (lambda: (BASE, as_stream(X), None), "storage was 'dense' and is 'dense, in pieces'"),
+    "stream": (lambda: (BASE, as_stream(X), None), "storage was 'dense' and is 'dense, in chunks'"),
     "init": (lambda: (clone(BASE).set_params(init=X[:4]), X, None), "init was 'auto' and is 'arr"),
     "class": (lambda: (CappedREFCMFS(4, random_state=0), X, None), "estimator was 'FuzzyClusterin"),
 }
@@ -90,11 +90,11 @@ OTHER_STREAMS: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "first value": (lambda: as_stream(changed(X, 0)), None, "checksum of the data"),
     "value in the middle": (lambda: as_stream(changed(X, 60)), None, "checksum of the data"),
     "last value": (lambda: as_stream(changed(X, -1)), None, "checksum of the data"),
-    "swapped pieces": (lambda: stream([X[50:100], X[:50], X[100:]]), None, "checksum of the data"),
+    "swapped chunks": (lambda: stream([X[50:100], X[:50], X[100:]]), None, "checksum of the data"),
     "weights": (lambda: as_stream(X), WEIGHTS, "checksum of the data"),
-    "pieces": (lambda: as_stream(X, 30), None, "pieces was '3 .*' and is '4 "),
-    "as many pieces": (lambda: as_stream(X, 45), None, "pieces was '.* 50 .*' and is '.* 45 "),
-    "at hand": (lambda: X, None, "storage was 'dense, in pieces' and is 'dense'"),
+    "chunks": (lambda: as_stream(X, 30), None, "chunks was '3 .*' and is '4 "),
+    "as many chunks": (lambda: as_stream(X, 45), None, "chunks was '.* 50 .*' and is '.* 45 "),
+    "at hand": (lambda: X, None, "storage was 'dense, in chunks' and is 'dense'"),
     "CSR": (lambda: as_stream(csr(X)), None, "storage"),
 }
 

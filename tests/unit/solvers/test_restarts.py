@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import REFCMFS
 from sfumato._solvers.descent import Outcome
-from sfumato._solvers.restarts import RACE, Plan, Rung, run_starts
+from sfumato._solvers.restarts import RACE, Plan, Rung, Start, run_starts
 from sfumato.cli.cluster import FitProgress
 from tests.catalogue import blobs
 
@@ -19,11 +19,15 @@ class Scripted:
         self.objectives = objectives
         self.done = 0
         self.outcome = None
+        self.centers = self
 
     def run(self, iterations=None):
         self.done = min(iterations or len(self.objectives), len(self.objectives))
         if self.done == len(self.objectives):
             self.outcome = Outcome.CONVERGED
+
+    def stop(self):
+        self.outcome = self.outcome or Outcome.STOPPED_BY_CALLBACK
 
     def is_running(self):
         return self.outcome is None
@@ -37,11 +41,15 @@ def collect(starts, rungs, stop_at=None):
     """Best start, and those that ended, in order."""
     ended = []
 
-    def tell(start, best):
-        ended.append(start)
-        return start is stop_at
+    def on_end(start):
+        def end(best):
+            ended.append(start)
+            return start is stop_at
 
-    return run_starts(iter(starts), rungs, tell), ended
+        return end
+
+    numbered = [Start(start, number, on_end(start)) for number, start in enumerate(starts)]
+    return run_starts(iter(numbered), rungs).descent, ended
 
 
 def test_without_rungs_all_run_to_the_end():
@@ -65,13 +73,13 @@ def test_few_are_kept_at_a_time():
     starts = [Scripted(float(n), 0.5) for n in range(9, 0, -1)]
     ended = []
 
-    def tell(start, best):
-        ended.append((start, len([s for s in starts if s.done])))
+    def end(best):
+        ended.append(len([s for s in starts if s.done]))
         return False
 
-    run_starts(iter(starts), (Rung(1, 2),), tell)
+    run_starts((Start(start, 0, end) for start in starts), (Rung(1, 2),))
     # From the third start on, one is dropped as soon as the next has run.
-    assert [begun for _, begun in ended[:7]] == [3, 4, 5, 6, 7, 8, 9]
+    assert ended[:7] == [3, 4, 5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize("rungs", [(), (Rung(1, 1),), (Rung(1, 2), Rung(2, 1))])
@@ -98,7 +106,8 @@ def test_all_end_in_the_middle_of_a_race():
     starts = [Scripted(5, 4), Scripted(3, 2, 1)]
     best, ended = collect(starts, (Rung(1, 2), Rung(2, 2)), stop_at=starts[0])
     assert best is starts[1], "it is lower, though it waits for its turn"
-    assert ended == starts[:1]
+    assert ended == starts, "both have ended"
+    assert best.outcome is Outcome.STOPPED_BY_CALLBACK
 
 
 def test_auto_races_and_a_number_does_not():

@@ -219,7 +219,7 @@ def test_another_number_of_features_at_predict() -> None:
         with pytest.raises(ValueError, match="X has 2 features, but REFCMFS is expecting 3"):
             method(X[:, :2])
     with pytest.raises(ValueError, match="expecting 3"):
-        model.membership(sp.csr_array(X[:, :2]))
+        model.predict_membership(sp.csr_array(X[:, :2]))
 
 
 @pytest.mark.parametrize(
