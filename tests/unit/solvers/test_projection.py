@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info
 
 from sfumato import REFCMFS, FuzzyCMeans
 from sfumato._data import Data
+from sfumato._native import single_blas_thread
 from sfumato._solvers import projection as span
 from tests.catalogue import blobs
 
@@ -93,3 +98,27 @@ def test_the_dimension_is_limited_by_the_features_that_came():
     span_only = REFCMFS(4, random_state=0, init=lambda X, c, random_state: X[:c]).fit(X)
     assert wide.intrinsic_dimension_ > 60
     assert span_only.intrinsic_dimension_ > 60
+
+
+def test_one_thread_of_blas_at_a_time():
+    """The limit is the process's: who is done first must not lift it for the other."""
+    inside, seen = [], []
+
+    def work():
+        with single_blas_thread():
+            inside.append(1)
+            seen.append((len(inside), {i["num_threads"] for i in blas()}))
+            time.sleep(0.01)
+            inside.pop()
+
+    def blas():
+        return [info for info in threadpool_info() if info["user_api"] == "blas"]
+
+    before = blas()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [(1, {1})] * 4
+    assert [i["num_threads"] for i in blas()] == [i["num_threads"] for i in before]
