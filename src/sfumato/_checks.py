@@ -1,13 +1,16 @@
-"""Checks of parameters. The errors say what was given, what is wrong and what to do."""
+"""Checks of parameters and weights. Errors say what was given, what is wrong and what to do."""
 
 from __future__ import annotations
 
 from math import isinf
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sfumato._typing import Floats
 from sfumato.exceptions import ParameterError, ParameterTypeError, did_you_mean
 
 Auto = Literal["auto"]
@@ -67,3 +70,74 @@ def resolve_part(kind: str, part: Any, known: dict[str, Any], base: type) -> Any
         kind,
         part,
     )
+
+
+def check_weights(
+    values: Any,
+    n_rows: int | None,
+    *,
+    name: str = "sample_weight",
+    first_row: int = 0,
+    error: type[ValueError] = ValueError,
+) -> NDArray[np.float64]:
+    """Weights as a float64 array: real numbers, one per row, finite and not negative.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,), or number
+        A number stands for equal weights.
+    n_rows : int or None
+        None if it is not known yet; a number then stays an array of no dimension.
+    name : str, default="sample_weight"
+        What the weights are called in messages.
+    first_row : int, default=0
+        Number of the first row in messages.
+    error : type, default=ValueError
+        Exception to raise.
+    """
+    shape = "" if n_rows is None else f", shape ({n_rows},)"
+    given = np.asarray(values)
+    try:
+        if np.iscomplexobj(given):
+            raise TypeError("complex numbers have no order")
+        weights = np.asarray(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as cause:
+        raise error(
+            f"{name} is not an array of numbers but of {given.dtype} ({cause}); give one weight "
+            f"per row{shape}."
+        ) from cause
+    if weights.ndim == 0 and n_rows is not None:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim > 1 or (n_rows is not None and len(weights) != n_rows):
+        raise_wrong_length(weights.shape, n_rows, name, error)
+    bad = first_bad_weight(weights)
+    if bad is not None:
+        raise_bad_weight(weights.flat[bad], f"row {first_row + bad}", name, error)
+    return weights
+
+
+def first_bad_weight(weights: Floats) -> int | None:
+    """Row of the first weight that is negative, infinite or NaN; None if there is none."""
+    good = (weights >= 0) & (weights < np.inf)
+    return None if good.all() else int(np.argmin(good))
+
+
+def raise_bad_weight(
+    value: float, where: str, name: str = "sample_weight", error: type[ValueError] = ValueError
+) -> NoReturn:
+    """Raise about a weight that is negative, infinite or NaN."""
+    raise error(
+        f"{name} holds {value:g} at {where}; use finite weights >= 0, and 0 to leave a row out."
+    )
+
+
+def raise_wrong_length(
+    given: tuple[int, ...],
+    n_rows: int | str | None,
+    name: str = "sample_weight",
+    error: type[ValueError] = ValueError,
+) -> NoReturn:
+    """Raise about weights of another shape than one per row."""
+    shape = f", shape ({n_rows},)" if isinstance(n_rows, int) else ""
+    rows = "" if n_rows is None else f", but there are {n_rows} rows"
+    raise error(f"{name} has shape {given}{rows}; give one weight per row{shape}.")

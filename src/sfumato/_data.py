@@ -92,13 +92,44 @@ class Data:
         return Data(self.rows[index], weights, self.dtype, self.origin)
 
 
-class Piece(NamedTuple):
-    """Some rows of the data: any real dtype, dense or CSR, with weights or none."""
+class Location(NamedTuple):
+    """Where a chunk of a stream comes from, for messages.
+
+    Attributes
+    ----------
+    source : str
+        Path of a file, or a description such as "chunk 17 of the iterable".
+    first_row : int
+        Number of the chunk's first row within that source, counting from 0.
+    """
+
+    source: str
+    first_row: int
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows of the data.
+
+    Attributes
+    ----------
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+        Real numbers (bool, int, uint, float32 or float64). Those of a stream may lie in a buffer
+        that is used again: see ``Stream.chunks``.
+    weights : ndarray of shape (n_rows,) or None
+        Finite, nonnegative float64 weights; None means that all are one.
+    location : Location
+        Where they come from, for chunks of a stream.
+    ids : sequence or None
+        Identifiers of the rows, where a stream was made with ``ids``: an Arrow array or an ndarray.
+    number : int
+        Place among all chunks of the data, counting from 0.
+    """
 
     rows: Any
     weights: Floats | None
-    number: int
-    """Place among all pieces, from zero on."""
+    location: Location = Location("the data", 0)
+    ids: Any = None
+    number: int = 0
 
 
 def csr_or_dense(rows: Any) -> Any:

@@ -1,22 +1,184 @@
-"""The first pass over data in pieces: sizes, extent, types, and whatever is wrong, and where."""
+"""The first pass over data: sizes, types, range, and the first value or weight that is wrong.
+
+``summarize_range`` reads rows at hand. ``Inspect`` is the pass over data in chunks, whose results
+add up.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from sfumato._data import Data, Piece, checksum, distinct_rows
-from sfumato._survey import NotFinite, RangeSummary, summarize_range
+from sfumato._checks import first_bad_weight
+from sfumato._data import Chunk, Data, checksum, distinct_rows, row_blocks
+from sfumato._typing import Floats
+
+
+class NotFinite(NamedTuple):
+    """A value that is not finite, and where it is."""
+
+    value: float
+    row: int
+    column: int
+
+
+@dataclass(frozen=True)
+class RangeSummary:
+    """Mean of the rows of positive weight, and range of all rows, feature by feature.
+
+    Summaries of chunks add up.
+
+    Attributes
+    ----------
+    half : ndarray of shape (n_features,)
+        Half the sum of the rows of positive weight, which overflows later than the sum.
+    low, high : ndarray
+        Smallest and largest value of each feature; of all together for sparse rows.
+    counted : int
+        Rows of positive weight.
+    bad : NotFinite or None
+        First value that is not finite. If there is one, the other attributes are undefined.
+    """
+
+    half: Floats
+    low: Floats
+    high: Floats
+    counted: int
+    bad: NotFinite | None = None
+
+    def __add__(self, other: RangeSummary) -> RangeSummary:
+        return RangeSummary(
+            self.half + other.half,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.counted + other.counted,
+            self.bad or other.bad,
+        )
+
+    @property
+    def middle(self) -> Floats:
+        """Mean of the rows of positive weight; zero where it is out of range."""
+        middle = 2 * (self.half / max(1, self.counted))
+        return np.where(np.isfinite(middle), middle, 0.0)
+
+    def largest(self, origin: Floats) -> float:
+        """Largest absolute coordinate, measured from the origin."""
+        with np.errstate(over="ignore"):
+            farthest = max(abs(self.low - origin).max(), abs(self.high - origin).max())
+        return float(min(farthest, np.finfo(np.float64).max))
+
+    def spread(self) -> float:
+        """Largest difference between two values of one feature."""
+        with np.errstate(over="ignore"):
+            return float((self.high - self.low).max())
+
+
+def check_range(
+    summary: RangeSummary,
+    origin: Floats,
+    dtype: np.dtype[np.floating],
+    *,
+    source: str = "X",
+    where: str | None = None,
+) -> None:
+    """Raise if a value is not finite, or if squared distances would overflow.
+
+    Two points may lie on opposite sides of the origin. ``where`` describes the place of
+    ``summary.bad`` in messages.
+    """
+    if summary.bad is not None:
+        raise_not_finite(summary.bad, where)
+    largest = summary.largest(origin)
+    limit = float(np.sqrt(np.finfo(dtype).max / (4.0 * len(origin))))
+    if largest > limit:
+        raise ValueError(
+            f"{source} holds values up to {largest:.3g} away from the mean of the data, so that "
+            f"squared distances overflow {dtype.name} (the limit is {limit:.3g}); rescale all "
+            f"data, e.g. X / {largest:.1g}" + or_float64(dtype)
+        )
+
+
+def raise_not_finite(bad: NotFinite, where: str | None = None) -> NoReturn:
+    """Raise about a value that is not finite; ``where`` describes its place."""
+    what = "NaN" if np.isnan(bad.value) else "infinity (inf)"
+    where = where or f"row {bad.row}, column {bad.column}"
+    raise ValueError(
+        f"Input X contains {what}, first at {where}; drop such rows, or fill them in, e.g. "
+        "with sklearn.impute.SimpleImputer."
+    )
+
+
+def or_float64(dtype: np.dtype[np.floating]) -> str:
+    """End of a sentence about the limits of a precision."""
+    return ", or pass float64." if dtype == np.float32 else "."
+
+
+def summarize_range(rows: Any, weights: Floats | None) -> RangeSummary:
+    """Range of rows; stops at the first value that is not finite."""
+    n_rows, n_features = rows.shape
+    if sp.issparse(rows):
+        counted = n_rows if weights is None else int((weights > 0).sum())
+        bad = _bad_entry(rows)
+        if bad is not None:
+            return RangeSummary(np.zeros(n_features), np.zeros(1), np.zeros(1), counted, bad)
+        extent = np.array([rows.min(), rows.max()], dtype=np.float64)
+        return RangeSummary(np.zeros(n_features), extent[:1], extent[1:], counted)
+    half = np.zeros(n_features)
+    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    counted = 0
+    for block in row_blocks(n_rows, n_features):
+        values = np.asarray(rows[block])
+        np.minimum(low, values.min(axis=0), out=low)
+        np.maximum(high, values.max(axis=0), out=high)
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            bad = _bad_value(values, block.start)
+            if bad is not None:
+                return RangeSummary(half, low, high, counted, bad)
+        if weights is not None:
+            values = values[weights[block] > 0]
+        half += _halved_sum(values)
+        counted += len(values)
+    return RangeSummary(half, low, high, counted)
+
+
+def _halved_sum(values: NDArray[Any]) -> Floats:
+    """Half the sum of the rows; where the sum overflows, terms are halved first."""
+    with np.errstate(over="ignore"):
+        total: Floats = values.sum(axis=0, dtype=np.float64) / 2
+    return total if np.isfinite(total).all() else (values / 2).sum(axis=0, dtype=np.float64)
+
+
+def _bad_value(values: NDArray[Any], start: int) -> NotFinite | None:
+    if values.dtype.kind != "f":
+        return None
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return None
+    row, column = np.argwhere(bad)[0]
+    return NotFinite(float(values[row, column]), start + int(row), int(column))
+
+
+def _bad_entry(rows: sp.csr_array) -> NotFinite | None:
+    if rows.dtype.kind != "f":
+        return None
+    bad = ~np.isfinite(rows.data)
+    if not bad.any():
+        return None
+    entry = int(np.argmax(bad))
+    row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
+    return NotFinite(float(rows.data[entry]), row, int(rows.indices[entry]))
 
 
 class Wrong(NamedTuple):
-    """What is wrong with a piece: a value, a weight, or the whole."""
+    """The first fault of a chunk: a value, a weight, or the shape or type of the whole."""
 
-    piece: int
+    number: int
+    """Number of the chunk."""
     value: NotFinite | None = None
     weight: tuple[int, float] | None = None
     """Row, and its weight."""
@@ -25,96 +187,95 @@ class Wrong(NamedTuple):
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was seen; it adds."""
+    """Summary of inspected chunks; summaries add up."""
 
-    survey: RangeSummary
+    range: RangeSummary
     sizes: tuple[tuple[int, int, int], ...]
-    """Number of each piece, its rows, and those of positive weight."""
+    """Number of each chunk, its rows, and those of positive weight."""
     dtypes: frozenset[str]
     sparse: frozenset[bool]
+    """Whether chunks are sparse: one value, unless chunks differ."""
     heaviest: float
-    enough: int
-    """Different rows that are enough."""
+    """Largest weight."""
+    n_distinct: int
+    """Number of distinct rows after which no more are searched for."""
     checksums: tuple[int, ...] = ()
     distinct: frozenset[bytes] = frozenset()
-    """Digests of some different rows of positive weight, as many as were asked for."""
+    """Digests of distinct rows of positive weight."""
     wrong: Wrong | None = None
 
     def __add__(self, other: Inspection) -> Inspection:
         if self.wrong or other.wrong or self.sparse != other.sparse:
-            both = self.survey  # Of no use any more.
+            both = self.range  # Unused: validation will raise.
         else:
-            both = self.survey + other.survey
+            both = self.range + other.range
+        enough = len(self.distinct) >= self.n_distinct
         return Inspection(
             both,
             self.sizes + other.sizes,
             self.dtypes | other.dtypes,
             self.sparse | other.sparse,
             max(self.heaviest, other.heaviest),
-            self.enough,
+            self.n_distinct,
             self.checksums + other.checksums,
-            self.distinct if len(self.distinct) >= self.enough else self.distinct | other.distinct,
+            self.distinct if enough else self.distinct | other.distinct,
             self.wrong or other.wrong,
         )
 
 
 @dataclass(frozen=True)
 class Inspect:
-    """Inspect at a piece; with a checksum, if it is to be recognized another time."""
+    """Pass that summarizes chunks, with a checksum of each if the data is to be recognized."""
 
     n_features: int
     n_distinct: int = 0
     checksum: bool = False
 
-    def __call__(self, piece: Piece) -> Inspection:
-        """What is seen in a piece."""
-        rows, weights = piece.rows, piece.weights
-        wrong = self._wrong(piece)
-        found = summarize_range(rows, weights) if wrong is None else _nothing(self.n_features)
+    description: ClassVar[str] = "inspecting the data"
+
+    def __call__(self, chunk: Chunk) -> Inspection:
+        rows, weights = chunk.rows, chunk.weights
+        wrong = self._wrong(chunk)
+        empty = np.zeros(self.n_features)
+        found = RangeSummary(empty, empty, empty, 0)
+        if wrong is None:
+            found = summarize_range(rows, weights)
         if wrong is None and found.bad is not None:
-            wrong = Wrong(piece.number, value=found.bad)
+            wrong = Wrong(chunk.number, value=found.bad)
         counted = rows.shape[0] if weights is None else int((weights > 0).sum())
         return Inspection(
             found,
-            ((piece.number, rows.shape[0], counted),),
+            ((chunk.number, rows.shape[0], counted),),
             frozenset([rows.dtype.str]),
             frozenset([bool(sp.issparse(rows))]),
             1.0 if weights is None else float(np.max(weights)),
             self.n_distinct,
             (checksum(rows, weights),) if self.checksum else (),
-            self._digests(piece) if wrong is None else frozenset(),
+            self._digests(chunk) if wrong is None else frozenset(),
             wrong,
         )
 
-    def _digests(self, piece: Piece) -> frozenset[bytes]:
-        """Digests of some different rows."""
+    def _digests(self, chunk: Chunk) -> frozenset[bytes]:
+        """Digests of up to ``n_distinct`` distinct rows."""
         if not self.n_distinct:
             return frozenset()
         exact = np.dtype(np.float64)
-        data = Data(piece.rows, piece.weights, exact, np.zeros(self.n_features))
-        found = distinct_rows(data, self.n_distinct)
-        some = list(found)[: self.n_distinct]
-        return frozenset(blake2b(row, digest_size=8).digest() for row in some)
+        data = Data(chunk.rows, chunk.weights, exact, np.zeros(self.n_features))
+        found = list(distinct_rows(data, self.n_distinct))[: self.n_distinct]
+        return frozenset(blake2b(row, digest_size=8).digest() for row in found)
 
-    def _wrong(self, piece: Piece) -> Wrong | None:
-        rows, weights = piece.rows, piece.weights
+    def _wrong(self, chunk: Chunk) -> Wrong | None:
+        rows, weights = chunk.rows, chunk.weights
+        problem = ""
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            expected = f"{self.n_features} columns, as the first piece has them"
-            return Wrong(piece.number, problem=f"has shape {rows.shape}, where {expected}, belong")
-        if rows.dtype.kind not in "biuf":
-            return Wrong(piece.number, problem=f"is of dtype {rows.dtype}, not of real numbers")
-        if weights is None:
-            return None
-        if weights.shape != rows.shape[:1]:
+            problem = f"has shape {rows.shape}, but the first chunk has {self.n_features} columns"
+        elif rows.dtype.kind not in "biuf":
+            problem = f"is of dtype {rows.dtype}, not of real numbers"
+        elif weights is not None and weights.shape != rows.shape[:1]:
             problem = f"has {rows.shape[0]} rows and weights of shape {weights.shape}"
-            return Wrong(piece.number, problem=problem)
-        bad = ~(np.isfinite(weights) & (weights >= 0))
-        if bad.any():
-            row = int(np.argmax(bad))
-            return Wrong(piece.number, weight=(row, float(weights[row])))
-        return None
-
-
-def _nothing(n_features: int) -> RangeSummary:
-    empty = np.zeros(n_features)
-    return RangeSummary(empty, empty, empty, 0)
+        if problem:
+            return Wrong(chunk.number, problem=problem)
+        bad = None if weights is None else first_bad_weight(weights)
+        if weights is None or bad is None:
+            return None
+        return Wrong(chunk.number, weight=(bad, float(weights[bad])))

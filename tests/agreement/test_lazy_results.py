@@ -1,16 +1,21 @@
-"""Models fitted to data in pieces: saved without it, compared like arrays, drawn the same way."""
+"""Models fitted to data in chunks: saved without it, compared like arrays, drawn the same way."""
 
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from sfumato import REFCMFS, stream
+from sfumato import REFCMFS, CappedREFCMFS, stream
+from sfumato._engines import passes
+from sfumato._engines.native import NativeEngine
+from sfumato._engines.stream import compute_together
 from sfumato._sampling import PrioritySample
 from sfumato.cli.memory import container_memory
 from tests.catalogue import blobs
@@ -38,6 +43,69 @@ def test_streamed_results_compare_like_arrays() -> None:
     assert_array_equal((labels == 2).compute(), whole == 2)
     assert_array_equal((labels != 2).compute(), whole != 2)
     assert_array_equal((labels > 1).compute(), whole > 1)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Engines made, assignments and range checks from now on."""
+    counts: Counter[str] = Counter()
+
+    def counting(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def count(*args: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return original(*args, **options)
+
+        monkeypatch.setattr(owner, name, count)
+
+    counting(NativeEngine, "__init__")
+    counting(NativeEngine, "assign")
+    counting(NativeEngine, "scaled_distances")
+    counting(passes, "summarize_range")
+    return counts
+
+
+def test_results_of_a_stream_are_computed_together(counted: Counter[str]) -> None:
+    rows = stream(X, chunk_rows=70)
+    model = CappedREFCMFS(4, fuzzifier=1.3, random_state=0).fit(X)
+    wanted = [
+        model.predict(rows),
+        model.predict_membership(rows),
+        model.score_outliers(rows),
+        model.score_outliers(rows) > 1,
+    ]
+    expected = [each.compute() for each in wanted]
+    counted.clear()
+    found = [(chunk.number, values) for chunk, values in compute_together(wanted[:3])]
+    assert [number for number, _ in found] == list(range(5))
+    assert counted == {"__init__": 5, "assign": 5, "scaled_distances": 5, "summarize_range": 5}
+    labels, memberships, scores = zip(*(values for _, values in found), strict=True)
+    assert_array_equal(np.concatenate(labels), expected[0])
+    assert_array_equal(sp.vstack(memberships).toarray(), expected[1].toarray())
+    assert_array_equal(np.concatenate(scores), expected[2])
+    mixed = [values[::-1] for _, values in compute_together(wanted[::-1])]
+    for values, (_, others) in zip(mixed, found, strict=True):
+        assert_array_equal(values[0], others[0])
+        assert_array_equal(values[3], others[2] > 1)
+
+
+def test_models_do_not_share_what_differs() -> None:
+    rows = stream(X, chunk_rows=70)
+    models = [fitted(X), fitted(X[::2]), REFCMFS(4, n_active=2, random_state=1).fit(X)]
+    wanted = [each for m in models for each in (m.predict_membership(rows), m.transform(rows))]
+    wanted.append(models[0].predict(rows, mark_outliers=True))
+    wanted.append(models[0].predict(rows))
+    parts = zip(*(values for _, values in compute_together(wanted)), strict=True)
+    for each, part in zip(wanted, parts, strict=True):
+        whole = each.compute()
+        if sp.issparse(whole):
+            assert_array_equal(sp.vstack(part).toarray(), whole.toarray())
+        else:
+            assert_array_equal(np.concatenate(part), whole)
+    assert (wanted[-2].compute() == -1).any(), "outliers are marked in one of the two alone"
+    with pytest.raises(ValueError, match="different streams"):
+        next(compute_together([wanted[0], models[0].predict(stream(X))]))
 
 
 def test_a_generator_may_reuse_its_buffer() -> None:

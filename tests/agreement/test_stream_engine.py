@@ -1,6 +1,6 @@
-"""Data in pieces: every pass says what the native engine says of all rows at once.
+"""Data in chunks: every pass agrees with the native engine on all rows at once.
 
-Sums over pieces are rounded in another order, the mean of the rows too, from which coordinates are
+Sums over chunks are rounded in another order, the mean of the rows too, from which coordinates are
 measured; so results are compared closely. With the origin of a fit, predictions are the same bits.
 """
 
@@ -31,9 +31,9 @@ from tests.catalogue import EVERY_MEMBERSHIP, N_CLUSTERS, blobs, csr, each, ever
 from tests.contract.estimators import every_estimator
 
 SIZES = (1, 7, 60)
-"""Rows per piece: one, some, all."""
+"""Rows per chunk: one, some, all."""
 TOLERANCE, SINGLE = 1e-10, 2e-5
-"""In float32, in which pulls are rounded, and added within blocks that pieces cut otherwise."""
+"""In float32, in which pulls are rounded, and added within blocks that chunks cut otherwise."""
 STORAGES: dict[str, Callable[[Any], Any]] = {
     "float64": lambda rows: rows,
     "float32": lambda rows: rows.astype(np.float32),
@@ -43,7 +43,7 @@ every_storage = pytest.mark.parametrize("storage", STORAGES)
 X = blobs(60)
 
 
-def in_pieces(
+def in_chunks(
     rows: Any, loss: Loss, membership: Membership, size: int, weights: Any = None, threads: int = 1
 ) -> Any:
     """Engine on a stream of the rows."""
@@ -51,7 +51,7 @@ def in_pieces(
     return make_engine("native", data, Problem(loss, membership), threads)
 
 
-def at_hand(rows: Any, loss: Loss, membership: Membership, weights: Any = None) -> Any:
+def in_memory(rows: Any, loss: Loss, membership: Membership, weights: Any = None) -> Any:
     data = fit_input(REFCMFS(N_CLUSTERS), rows, weights)
     return make_engine("native", data, Problem(loss, membership), 1)
 
@@ -75,13 +75,13 @@ def test_sweeps_agree(storage: str, loss: Loss) -> None:
     rows, centers = clear_rows(storage)
     weights, tolerance = some_weights(60), SINGLE if storage == "float32" else TOLERANCE
     for membership in EVERY_MEMBERSHIP:
-        expected = at_hand(rows, loss, membership, weights).sweep(centers)
+        expected = in_memory(rows, loss, membership, weights).sweep(centers)
         heaviest = expected.weight.max()
         for size in SIZES:
-            engine = in_pieces(rows, loss, membership, size, weights)
+            engine = in_chunks(rows, loss, membership, size, weights)
             assert isinstance(engine, ChunkedEngine)
             found = engine.sweep(centers)
-            close = {"rtol": tolerance, "err_msg": f"{membership}, pieces of {size}"}
+            close = {"rtol": tolerance, "err_msg": f"{membership}, chunks of {size}"}
             assert_allclose(found.weight, expected.weight, atol=tolerance * heaviest, **close)
             assert_allclose(found.kink_force, expected.kink_force, **close)
             assert_allclose(found.pull, expected.pull, atol=20 * tolerance * heaviest, **close)
@@ -93,22 +93,22 @@ def test_sweeps_agree(storage: str, loss: Loss) -> None:
 def test_passes_repeat_to_the_bit_whatever_the_threads(storage: str, loss: Loss) -> None:
     rows, centers = clear_rows(storage)
     for size in SIZES[1:]:
-        engines = [in_pieces(rows, loss, Power(3, 1.5), size, threads=n) for n in (1, 2, 3)]
+        engines = [in_chunks(rows, loss, Power(3, 1.5), size, threads=n) for n in (1, 2, 3)]
         assert len({bits(engine.sweep(centers)) for engine in engines for _ in range(2)}) == 1
 
 
 @every_storage
 @each("membership", [Hard(), Power(2, 1.5)])
-def test_rows_are_told_the_same(storage: str, membership: Membership) -> None:
+def test_outputs_agree(storage: str, membership: Membership) -> None:
     rows, centers = clear_rows(storage)
-    reaches = np.array([1.0, 0.5, np.nan, 2.0, 1.5])
-    whole = at_hand(rows, L21(), membership)
+    radii = np.array([1.0, 0.5, np.nan, 2.0, 1.5])
+    whole = in_memory(rows, L21(), membership)
     outputs = (
-        *(Labels(centers), Labels(centers, reaches), Scores(centers, reaches)),
+        *(Labels(centers), Labels(centers, radii), Scores(centers, radii)),
         *(Distances(centers), Memberships(centers), DenseMemberships(centers)),
     )
     for size in SIZES:
-        engine = in_pieces(rows, L21(), membership, size)
+        engine = in_chunks(rows, L21(), membership, size)
         for output in outputs:
             lazy, expected = engine.map(output), whole.map(output)
             assert isinstance(lazy, LazyArray)
@@ -125,13 +125,13 @@ def test_rows_are_told_the_same(storage: str, membership: Membership) -> None:
 
 def test_assignments_are_lazy_but_for_the_objective() -> None:
     rows, centers = clear_rows("float64")
-    expected = at_hand(rows, L21(), Power(2, 1.5)).assign(centers)
-    found = in_pieces(rows, L21(), Power(2, 1.5), 7).assign(centers)
+    expected = in_memory(rows, L21(), Power(2, 1.5)).assign(centers)
+    found = in_chunks(rows, L21(), Power(2, 1.5), 7).assign(centers)
     assert found.objective == pytest.approx(expected.objective, rel=1e-12)
     assert isinstance(found.labels, LazyArray)
     assert_array_equal(found.labels.compute(), expected.labels)
     assert found.distances is None
-    assert in_pieces(rows, L21(), Hard(), 7).assign(centers, memberships=False).memberships is None
+    assert in_chunks(rows, L21(), Hard(), 7).assign(centers, memberships=False).memberships is None
 
 
 @every_storage
@@ -140,8 +140,8 @@ def test_the_worst_served_rows(storage: str, size: int) -> None:
     rows, centers = clear_rows(storage)
     weights = some_weights(60)
     for loss in (Squared(), L21()):
-        expected = at_hand(rows, loss, Hard(), weights).worst_fitted_rows(centers[:2], 4)
-        found = in_pieces(rows, loss, Hard(), size, weights).worst_fitted_rows(centers[:2], 4)
+        expected = in_memory(rows, loss, Hard(), weights).worst_fitted_rows(centers[:2], 4)
+        found = in_chunks(rows, loss, Hard(), size, weights).worst_fitted_rows(centers[:2], 4)
         assert_array_equal(found, expected)
 
 
@@ -151,13 +151,13 @@ def test_the_worst_served_where_many_are_alike() -> None:
         [np.zeros((5, 2)), np.eye(2)[[0]] * 50, 20 + 0.1 * blobs(20, 2, 1), [[-90, 0]]]
     )
     for size in (1, 4, 40):
-        found = in_pieces(rows, Capped(2.0), Hard(), size).worst_fitted_rows(np.zeros((1, 2)), 1)
+        found = in_chunks(rows, Capped(2.0), Hard(), size).worst_fitted_rows(np.zeros((1, 2)), 1)
         assert (found > 10).all()
 
 
 def test_no_more_rows_than_need_a_center() -> None:
     rows = np.array([[0.0], [1.0], [1.0], [0.0], [2.0], [0.5]])
-    engine = in_pieces(rows, L21(), Hard(), 2, [1, 1, 1, 1, 1, 0])
+    engine = in_chunks(rows, L21(), Hard(), 2, [1, 1, 1, 1, 1, 0])
     assert_array_equal(engine.worst_fitted_rows(np.array([[0.0], [1.0]]), 3), [[2.0]])
 
 
@@ -165,7 +165,7 @@ def test_no_more_rows_than_need_a_center() -> None:
 
 
 def test_few_rows_are_all_taken() -> None:
-    for engine in (in_pieces(X, L21(), Hard(), 7), in_pieces(csr(X), L21(), Hard(), 7)):
+    for engine in (in_chunks(X, L21(), Hard(), 7), in_chunks(csr(X), L21(), Hard(), 7)):
         for taken in (engine.subsample(60, np.random.RandomState(0)), engine.fixed_sample(60),
                       engine.coreset(3, np.random.RandomState(0))):  # fmt: skip
             assert_array_equal(taken.take(np.arange(60)), X)
@@ -176,14 +176,14 @@ def test_rows_of_weight_zero_never_come() -> None:
     weights = row_weights(60)
     weights[::3] = 0
     left_out = {tuple(row) for row in X[::3]}
-    engine = in_pieces(X, L21(), Hard(), 7, weights)
+    engine = in_chunks(X, L21(), Hard(), 7, weights)
     for seed in range(20):
         rng = np.random.RandomState(seed)
         for taken in (engine.subsample(20, rng), engine.fixed_sample(20), engine.coreset(3, rng)):
             rows = taken.take(np.arange(taken.n_rows))
             assert not left_out & {tuple(row) for row in rows}
             assert (taken.data.weights_or_ones() > 0).all()
-    assert in_pieces(X, L21(), Hard(), 7, weights).fixed_sample(60).n_rows == 40
+    assert in_chunks(X, L21(), Hard(), 7, weights).fixed_sample(60).n_rows == 40
 
 
 def test_samples_stand_for_all_rows() -> None:
@@ -192,7 +192,7 @@ def test_samples_stand_for_all_rows() -> None:
     weights[17] = 500.0  # More than all others together.
     totals = []
     for seed in range(150):
-        engine = in_pieces_again(weights)
+        engine = in_chunks_again(weights)
         engine._drawn[:] = [engine._draw(20, np.random.RandomState(seed))]
         sample = engine.subsample(20, np.random.RandomState(0))
         assert sample.n_rows == 20
@@ -205,13 +205,13 @@ def test_samples_stand_for_all_rows() -> None:
 
 
 @cache
-def _weighted_pieces(weights: bytes) -> Any:
-    return in_pieces(X, L21(), Hard(), 7, np.frombuffer(weights))
+def _weighted_chunks(weights: bytes) -> Any:
+    return in_chunks(X, L21(), Hard(), 7, np.frombuffer(weights))
 
 
-def in_pieces_again(weights: Any) -> Any:
+def in_chunks_again(weights: Any) -> Any:
     """An engine that has drawn nothing, without another look at the data."""
-    known = _weighted_pieces(weights.tobytes())
+    known = _weighted_chunks(weights.tobytes())
     return ChunkedEngine(known.data, known.problem, 1, known.inner)
 
 
@@ -245,7 +245,7 @@ def test_stand_ins_do_not_depend_on_the_unit_of_weights(monkeypatch: pytest.Monk
     weights = row_weights(60)
     drawn = []
     for unit in (1.0, 1024.0, 1 / 1024):
-        engine = in_pieces(X, L21(), Hard(), 7, unit * weights)
+        engine = in_chunks(X, L21(), Hard(), 7, unit * weights)
         found = engine.coreset(3, np.random.RandomState(0))
         drawn.append((found.take(np.arange(found.n_rows)), found.data.weights / unit))
     for rows, own in drawn[1:]:

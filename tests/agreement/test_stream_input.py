@@ -23,7 +23,7 @@ ROWS = blobs(200, 3, 4)
 
 
 def with_nan(folder: Path) -> Path:
-    """A file whose piece 17, of 10 rows, holds a NaN in its fourth row."""
+    """A file whose chunk 17, of 10 rows, holds a NaN in its fourth row."""
     rows = ROWS.copy()
     rows[173, 1] = np.nan
     np.save(folder / "rows.npy", rows)
@@ -115,7 +115,7 @@ def test_features_must_be_those_of_the_fit() -> None:
         model.predict(stream(frame[["a", "b"]]))
 
 
-def test_pieces_of_different_types() -> None:
+def test_chunks_of_different_types() -> None:
     whole = np.round(10 * ROWS)
     kinds = (np.float32, np.float64, np.int16, np.int64)
     parts = [p.astype(kind) for p, kind in zip(np.split(whole, 4), kinds, strict=True)]

@@ -1,14 +1,15 @@
-"""The protocol of an engine: what a fit asks of whoever passes over the data.
+"""The protocol of an engine, and the outputs that it computes for each row.
 
-There are two kinds. A resident engine has all rows at hand; a chunked one (``chunked.py``) sees
-them a piece at a time, here or elsewhere, and adds up what it learns of each.
+There are two kinds. A resident engine has all rows in memory. A chunked engine (``chunked.py``)
+passes over one chunk after the other, here or on other machines, and adds up the results.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +22,23 @@ from sfumato.losses import Squared
 from sfumato.memberships import Hard
 
 CANDIDATES = 32
-"""Rows that are tried where many need a center equally."""
+"""Rows of equal, largest loss that are compared by the total cost that each would leave as a
+center. Chosen by hand; each costs one column of ``candidate_costs``."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Where each row belongs. From a chunked engine, arrays are lazy and chunked as the rows are.
+    """Clusters of each row. From a chunked engine, arrays are lazy, in chunks like the rows.
 
     Attributes
     ----------
     labels : ndarray of shape (n_rows,), int32
         Nearest center; the lowest index wins a tie.
     distances : ndarray of shape (n_rows,) or None
-        Distance to it, if wanted.
+        Distance to it, if computed.
     memberships : csr_array of shape (n_rows, n_clusters) or None
-        If wanted; sorted by center within a row. Rules with ``n_active`` store that many entries in
-        every row, zeros included.
+        If computed; sorted by center within a row. Rules with ``n_active`` store that many entries
+        in every row, zeros included.
     objective : float
     """
 
@@ -48,18 +50,24 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Output(ABC):
-    """A function of rows, at some centers."""
+    """Values for each row, at some centers."""
 
     centers: Floats
 
-    name = "value"
-    """Header of a column of it."""
-    sparse = False
-    """Whether it comes as CSR."""
+    name: ClassVar[str] = "value"
+    """Header of a column of these values."""
+    sparse: ClassVar[bool] = False
+    """Whether the values are a csr_array."""
+    uses_memberships: ClassVar[bool] = False
+    """Whether the values are made from the memberships of an assignment."""
 
-    @abstractmethod
     def __call__(self, engine: ResidentEngine) -> Any:
         """Values for the rows of an engine."""
+        return evaluate([self], engine)[0]
+
+    @abstractmethod
+    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Any:
+        """Values for the rows of an engine, whose assignment at some centers is shared."""
 
     def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
         """Type of the values for data of the given precision."""
@@ -69,6 +77,21 @@ class Output(ABC):
     def n_columns(self) -> int | None:
         """Values per row; None if the result has one dimension."""
         return None
+
+
+def evaluate(outputs: Sequence[Output], engine: ResidentEngine) -> list[Any]:
+    """Values of several outputs for the rows of an engine, from one assignment per centers."""
+    memberships = any(output.uses_memberships for output in outputs)
+    found: list[tuple[Floats, Assignment]] = []
+
+    def assign(centers: Floats) -> Assignment:
+        for known, assignment in found:
+            if np.array_equal(known, centers):
+                return assignment
+        found.append((centers, engine.assign(centers, memberships=memberships)))
+        return found[-1][1]
+
+    return [output.of(engine, assign) for output in outputs]
 
 
 class Engine(ABC):
@@ -114,35 +137,38 @@ class Engine(ABC):
     def assign(
         self, centers: Floats, *, distances: bool = False, memberships: bool = True
     ) -> Assignment:
-        """Labels of all rows, with distances and memberships as wanted."""
+        """Labels of all rows, with distances to the nearest center and memberships if chosen."""
 
     @abstractmethod
     def map(self, output: Output) -> Any:
-        """What the output says of every row."""
+        """Values of the output for all rows."""
 
     @abstractmethod
     def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
-        """Rows that most need a center beside the given ones, one after the other, at most so many.
+        """At most ``count`` rows with the largest weighted loss, chosen one after the other.
 
         Each is the row with the largest weighted loss to its nearest center, those chosen before
-        included. Where many rows have it, as behind the cap of a bounded loss, the one of some of
-        them that lowers the total most: an outlier lowers it by itself alone.
+        included. If several rows have that loss, as beyond the cap of a bounded loss, the one of up
+        to ``CANDIDATES`` of them that lowers the total loss most: an outlier lowers only its own.
         """
 
     @abstractmethod
     def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
-        Where there are more, each row is drawn as its weight says: a weight of 3 like 3 copies.
+        If there are more, rows are drawn in proportion to their weights: 3 is like 3 copies.
         """
 
     @abstractmethod
     def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
-        """Return an engine on rows to choose seeds from: all, or some that stand for all."""
+        """Return an engine on all rows, or on a weighted coreset, to choose seeds from."""
 
     @abstractmethod
     def fixed_sample(self, size: int) -> ResidentEngine:
-        """Rows of positive weight drawn at random, the same ones each time; all, if few."""
+        """Return an engine on about ``size`` rows of positive weight, the same in every call.
+
+        All rows, if there are no more.
+        """
 
     @abstractmethod
     def with_problem(self, problem: Problem) -> Engine:
@@ -150,10 +176,10 @@ class Engine(ABC):
 
 
 class ResidentEngine(Engine):
-    """Passes over rows at hand, in memory or mapped into it.
+    """Passes over rows in memory, or mapped into it.
 
-    Seeding, tuning and looking at clusters need more than the passes of a fit: distances, costs per
-    row, rows by their number.
+    Beside the passes of a fit it has what seeding, tuning and outlier scores use: distances, costs
+    of each row, rows by their number.
 
     Parameters
     ----------
@@ -174,7 +200,7 @@ class ResidentEngine(Engine):
 
     @abstractmethod
     def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
-        """Smallest distance of each row to any center, each measured in that center's unit.
+        """Smallest distance of each row to any center, each divided by that center's unit.
 
         ``units`` are positive float64. The result has the precision of the data.
         """
@@ -200,42 +226,42 @@ class ResidentEngine(Engine):
         return self.data.dense(index)
 
     def map(self, output: Output) -> Any:
-        """What the output says of every row."""
         return output(self)
 
     def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
-        """Rows that most need a center beside the given ones, at most so many."""
-        needs = np.full(self.n_rows, np.inf, dtype=self.dtype)
+        costs = np.full(self.n_rows, np.inf, dtype=self.dtype)
         if len(centers):
-            self.update_costs(needs, centers)
+            self.update_costs(costs, centers)
         weights = self.data.weights_or_ones()
         chosen = np.empty((count, self.n_features))
         for number in range(count):
-            needed = np.where(weights > 0, needs, 0) * weights
-            if not needed.any():
+            weighted = np.where(weights > 0, costs, 0) * weights
+            if not weighted.any():
                 return chosen[:number]  # Every row lies on a center already.
-            chosen[number] = self._worst_row(needs, needed)
-            self.update_costs(needs, chosen[[number]])
+            chosen[number] = self._worst_row(costs, weighted)
+            self.update_costs(costs, chosen[[number]])
         return chosen
 
-    def _worst_row(self, needs: Floats, needed: Floats) -> Floats:
-        """The row that needs a center most; of many alike, the best of some."""
-        alike = np.flatnonzero(needed == needed.max())
-        if len(alike) == 1:
-            return self.take(alike)[0]
-        ordered = self.order()[np.isin(self.order(), alike)]
+    def _worst_row(self, costs: Floats, weighted: Floats) -> Floats:
+        """Row of the largest weighted cost; of several, the one that leaves the least total cost.
+
+        If there are more than ``CANDIDATES``, that many are tried, evenly spaced in ``order``.
+        """
+        worst = np.flatnonzero(weighted == weighted.max())
+        if len(worst) == 1:
+            return self.take(worst)[0]
+        ordered = self.order()[np.isin(self.order(), worst)]
         candidates = self.take(ordered[:: -(-len(ordered) // CANDIDATES)])
-        best: Floats = candidates[int(np.argmin(self.candidate_costs(needs, candidates)))]
+        best: Floats = candidates[int(np.argmin(self.candidate_costs(costs, candidates)))]
         return best
 
     def with_problem(self, problem: Problem) -> ResidentEngine:
-        """Return the engine for another problem on the same data."""
         engine = type(self)(self.data, problem, self.n_threads)
         engine._order = self._order
         return engine
 
     def order(self) -> NDArray[np.integer]:
-        """Rows by their distance from the mean, found once.
+        """Rows by their distance from the mean, computed once.
 
         Draws that go by this order do not depend on the order in which the rows came, nor on an
         offset, a scale or a rotation of the data.
@@ -249,8 +275,8 @@ class ResidentEngine(Engine):
     def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
-        Where there are more, rows are drawn in proportion to their weights, with replacement, and
-        then count alike.
+        If there are more, rows are drawn in proportion to their weights, with replacement, and the
+        weights of the sample are equal.
         """
         weights = self.data.weights_or_ones()
         positive = np.flatnonzero(weights > 0)
@@ -262,11 +288,10 @@ class ResidentEngine(Engine):
         return self._on(replace(self.data.take(drawn), weights=None))
 
     def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
-        """All rows: they are at hand."""
+        """Return the engine itself: all rows are in memory."""
         return self
 
     def fixed_sample(self, size: int) -> ResidentEngine:
-        """Rows of positive weight drawn at random, the same ones each time; all, if few."""
         weights = self.data.weights
         positive = None if weights is None else np.flatnonzero(weights > 0)
         count = self.n_rows if positive is None else len(positive)
@@ -281,55 +306,54 @@ class ResidentEngine(Engine):
 
 
 OUTLIER = 1.0
-"""Outlier score above which a row belongs to no cluster: beyond the reach of all."""
+"""Outlier score above which a row is an outlier: a score is a distance in cluster radii."""
 
 
 @dataclass(frozen=True)
 class Labels(Output):
-    """Nearest center of each row; -1 for outliers, where there are units to measure them by."""
+    """Nearest center of each row; -1 for outliers, if radii are given."""
 
-    units: Floats | None = None
+    radii: Floats | None = None
 
     name = "label"
 
-    def __call__(self, engine: ResidentEngine) -> NDArray[np.int32]:
-        """Labels."""
-        labels: NDArray[np.int32] = engine.assign(self.centers, memberships=False).labels
-        if self.units is not None:
-            labels[Scores(self.centers, self.units)(engine) > OUTLIER] = -1
-        return labels
+    def of(
+        self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]
+    ) -> NDArray[np.int32]:
+        labels: NDArray[np.int32] = assign(self.centers).labels
+        if self.radii is None:
+            return labels
+        outlying = Scores(self.centers, self.radii)(engine) > OUTLIER
+        return np.where(outlying, np.int32(-1), labels)
 
     def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
-        """32-bit integers."""
         return np.dtype(np.int32)
 
 
 @dataclass(frozen=True)
 class Memberships(Output):
-    """Memberships, sparse."""
+    """Memberships as a csr_array."""
 
     name = "membership"
     sparse = True
+    uses_memberships = True
 
-    def __call__(self, engine: ResidentEngine) -> Any:
-        """Memberships as CSR."""
-        return engine.assign(self.centers).memberships
+    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Any:
+        return assign(self.centers).memberships
 
     @property
     def n_columns(self) -> int | None:
-        """One per center."""
         return len(self.centers)
 
 
 @dataclass(frozen=True)
 class DenseMemberships(Memberships):
-    """Memberships, zeros and all."""
+    """Memberships as a dense array."""
 
     sparse = False
 
-    def __call__(self, engine: ResidentEngine) -> Floats:
-        """Memberships as an array."""
-        dense: Floats = engine.assign(self.centers).memberships.toarray()
+    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Floats:
+        dense: Floats = assign(self.centers).memberships.toarray()
         return dense
 
 
@@ -339,25 +363,25 @@ class Distances(Output):
 
     name = "distance"
 
-    def __call__(self, engine: ResidentEngine) -> Floats:
-        """Distances."""
+    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Floats:
         return engine.distances(self.centers)
 
     @property
     def n_columns(self) -> int | None:
-        """One per center."""
         return len(self.centers)
 
 
 @dataclass(frozen=True)
 class Scores(Output):
-    """Smallest distance to a center over the reach of its cluster, NaN radii left out."""
+    """Outlier scores: smallest ratio of the distance to a center and the radius of its cluster.
+
+    Clusters of an unknown radius (NaN) are left out.
+    """
 
     radii: Floats
 
     name = "outlier_score"
 
-    def __call__(self, engine: ResidentEngine) -> Floats:
-        """Scores."""
+    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Floats:
         known = ~np.isnan(self.radii)
         return engine.scaled_distances(self.centers[known], self.radii[known])

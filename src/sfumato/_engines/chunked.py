@@ -1,8 +1,8 @@
-"""The engine for data in pieces: in files, or on other machines.
+"""The engine for data in chunks: in files, or on other machines.
 
-It asks a runner for passes over all pieces and for their sum, and never for rows; the few that
-seeding needs are drawn. Where the pieces are and who adds is the runner's business alone:
-``stream.py`` reads them one after the other, ``dask.py`` leaves them where they are.
+It computes only with sums over chunks, and with samples that are drawn chunk by chunk. A runner
+executes the passes: ``stream.py`` reads one chunk after the other, ``dask.py`` sends the passes to
+the chunks.
 """
 
 from __future__ import annotations
@@ -36,26 +36,31 @@ from sfumato._typing import Floats
 from sfumato.memberships import Hard
 
 LEAST_SAMPLE, SAMPLE_BYTES = 1 << 14, 1 << 26
-"""Rows that are drawn together, so that one pass serves several askers; fewer if they are long."""
+"""Rows of the first sample, and its bytes as float64 if rows are long. It is larger than the sample
+of the pilot fit (4096 + 64 per cluster) for up to 192 clusters, so that one pass serves several
+subsamples. Chosen by hand; a larger sample costs memory, a smaller one further passes."""
 OVERSAMPLED = 2
-"""Rows drawn per cluster in a round of oversampling."""
+"""Rows drawn per cluster in a round of k-means||: the factor that Bahmani et al. recommend."""
 ROUNDS = 2
+"""Rounds of k-means||, each a pass over the data. Chosen by hand. Bahmani et al. use 5; here a
+larger draw by cost follows, the coreset."""
 CORESET_ROWS, CORESET_ROWS_PER_CLUSTER, CORESET_BYTES = 1 << 14, 256, 1 << 27
-"""Rows that stand for all others where starts are compared."""
+"""Size of a coreset: rows, more rows for each cluster, and a limit in bytes as float64. Chosen by
+hand; memory and the time of comparing starts grow with it, not with the data."""
 
 
 class Runner(ABC):
-    """Whoever has the pieces.
+    """Executes passes over the chunks of some data.
 
     Attributes
     ----------
     names : tuple of str or None
-        Names of the features, where the data has them.
+        Names of the features, if the data has them.
     n_features : int
     n_rows : int or None
-        Number of rows; None where that takes a pass to find out.
+        Number of rows; None if it is not known before a pass.
     dtype : dtype
-        Type of the rows, as far as it is known without a pass.
+        Type of the rows of the first chunk.
     """
 
     names: tuple[str, ...] | None
@@ -65,39 +70,39 @@ class Runner(ABC):
 
     @abstractmethod
     def reduce(self, function: Pass) -> Any:
-        """Sum over all pieces of what the function yields, added in a fixed order."""
+        """Sum of the results of all chunks, added in a fixed order; None if there are no rows."""
 
     @abstractmethod
     def map(self, function: Map) -> Any:
-        """What the function says of each row, lazily, in pieces like the data."""
+        """Lazy array of the values for each row, in chunks like the data."""
 
     @abstractmethod
     def threads(self, wanted: int | None) -> int:
-        """Threads per piece, where the user wants so many or does not say."""
+        """Threads per chunk: the number that the user gave, or the default for None."""
 
     @abstractmethod
     def where(self, number: int, row: int, column: int | None = None) -> str:
-        """Words for a place in a piece, after a pass."""
+        """Description of a place in a chunk of the last pass, for messages."""
 
 
 @dataclass(frozen=True)
 class ChunkedData:
-    """What is known of data in pieces.
+    """Data in chunks, and the results of their inspection.
 
     Attributes
     ----------
     runner : Runner
     dtype, origin
         As in :class:`Data`.
-    positives : ndarray of shape (n_pieces + 1,)
-        Rows of positive weight before each piece, and in all.
+    positives : ndarray of shape (n_chunks + 1,)
+        Rows of positive weight before each chunk, and in all.
     n_rows : int
-        Zero for new data, whose rows nobody has counted.
+        Zero for new data that was not inspected.
     is_sparse : bool
     distinct : int
-        Different rows of positive weight that were seen, if enough of them were looked for.
+        Distinct rows of positive weight, counted up to the number of clusters.
     checksum : int or None
-        Number that tells this data from other data, if it was asked for.
+        Checksum of all chunks, if a checkpoint uses it.
     """
 
     runner: Runner
@@ -116,16 +121,16 @@ class ChunkedData:
 
 
 class ChunkedEngine(Engine):
-    """Passes over pieces of data, for some problem.
+    """Passes over data in chunks, for some problem.
 
     Parameters
     ----------
     data : ChunkedData
     problem : Problem
     n_threads : int
-        Threads per piece.
+        Threads per chunk.
     inner : type of ResidentEngine
-        Who passes over a piece.
+        Engine for each chunk.
     """
 
     def __init__(
@@ -140,11 +145,10 @@ class ChunkedEngine(Engine):
 
     @property
     def spec(self) -> EngineSpec:
-        """How pieces are computed with."""
+        """What engines on chunks are made of."""
         return EngineSpec(self.inner, self.problem, self.dtype, self.origin, self.n_threads)
 
     def sweep(self, centers: Floats) -> Statistics:
-        """One pass: statistics at the given centers."""
         statistics: Statistics | None = self.data.runner.reduce(Sweep(self.spec, centers))
         if statistics is None:
             raise ValueError("X holds no rows; give at least one.")
@@ -153,8 +157,8 @@ class ChunkedEngine(Engine):
     def assign(
         self, centers: Floats, *, distances: bool = False, memberships: bool = True
     ) -> Assignment:
-        """Labels of all rows, and memberships if wanted, lazily; the objective takes a pass."""
-        assert not distances, "nobody asks for these of all rows"
+        """Lazy labels and memberships of all rows; the objective takes a pass."""
+        assert not distances, "use map(Distances(centers))"
         return Assignment(
             self.map(Labels(centers)),
             None,
@@ -163,16 +167,15 @@ class ChunkedEngine(Engine):
         )
 
     def map(self, output: Output) -> Any:
-        """What the output says of every row, lazily."""
+        """Lazy array of the output for all rows."""
         return self.data.runner.map(Map(self.spec, output))
 
     def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
-        """Rows that most need a center beside the given ones, at most so many."""
         chosen = np.empty((0, self.n_features))
         while len(chosen) < count:
             present = np.concatenate([centers, chosen])
             found: WorstRows = self.data.runner.reduce(FindWorstRows(self.spec, present))
-            if not found.need > 0:
+            if not found.loss > 0:
                 break  # Every row lies on a center already.
             best = 0
             if len(found.rows) > 1:
@@ -184,31 +187,32 @@ class ChunkedEngine(Engine):
     def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
-        Where there are more, they are drawn in proportion to their weights, and a row heavier than
-        what the others stand for keeps its weight.
+        If there are more, they are a priority sample by weight: equal weights, except of rows
+        heavier than the threshold, which keep theirs.
         """
         if not self._drawn or not self._suffices(self._drawn[-1], max_rows):
-            fitting = SAMPLE_BYTES // (8 * self.n_features)
-            count = max(max_rows, min(LEAST_SAMPLE, fitting))
+            most = SAMPLE_BYTES // (8 * self.n_features)
+            count = max(max_rows, min(LEAST_SAMPLE, most))
             self._drawn[:] = [self._draw(count, rng)]
-        return self._resident(self._drawn[-1].fewer(max_rows))
+        return self._resident(*self._drawn[-1].fewer(max_rows).weighted_rows())
 
     def _suffices(self, drawn: PrioritySample, max_rows: int) -> bool:
         return drawn.count >= max_rows or len(drawn.priorities) <= drawn.count
 
-    def _draw(self, count: int, rng: np.random.RandomState, *judged: Any) -> PrioritySample:
-        """One pass that draws rows; where all come, nothing is random, as with rows at hand."""
+    def _draw(
+        self, count: int, rng: np.random.RandomState, anchors: Floats | None = None
+    ) -> PrioritySample:
+        """One pass that draws rows; ``rng`` is used only if there are more than ``count``."""
         seed = int(rng.randint(2**31)) if count < self.data.positives[-1] else 0
-        drawn: PrioritySample = self.data.runner.reduce(DrawSample(self.spec, count, seed, *judged))
+        drawn: PrioritySample = self.data.runner.reduce(DrawSample(self.spec, count, seed, anchors))
         return drawn
 
-    def _resident(self, drawn: PrioritySample) -> ResidentEngine:
-        rows, weights = drawn.weighted_rows()
+    def _resident(self, rows: Any, weights: Floats | None) -> ResidentEngine:
+        """Engine on rows in memory."""
         data = Data(rows, weights, self.dtype, self.origin)
         return self.inner(data, self.problem, self.n_threads)
 
     def fixed_sample(self, size: int) -> ResidentEngine:
-        """Rows of positive weight drawn at random, the same ones each time; all, if few."""
         count = int(self.data.positives[-1])
         wanted = np.arange(count) if count <= size else fixed_draw(count, size)
         taken = self.data.runner.reduce(Take(self.spec, wanted, self.data.positives))
@@ -220,18 +224,16 @@ class ChunkedEngine(Engine):
         rows = stack(taken.rows)
         if self.data.is_sparse:
             rows = sp.csr_array(rows)
-        return self.inner(
-            Data(rows, weights, self.dtype, self.origin), self.problem, self.n_threads
-        )
+        return self._resident(rows, weights)
 
     def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
-        """Return an engine on some weighted rows that stand for all; found once, in a few passes.
+        """Return an engine on a weighted coreset, drawn once, in ``ROUNDS`` + 2 passes.
 
-        Oversampling as in k-means|| [1]_, by the problem's own loss: from a few rows, each round
-        draws some in proportion to what they cost beside those drawn before, so that clusters of
-        few rows are found too. Then rows are drawn by their share in all rows and in the cost, and
-        weighted by what they stand for [2]_: enough of them for seeds to be chosen, and starts to
-        be compared, as on all rows.
+        Anchors are found by oversampling as in k-means|| [1]_, with the loss of the problem: from a
+        few rows, each round draws some in proportion to their loss to those drawn before, so that
+        small clusters are found too. Then rows are drawn by their share in the weight and in the
+        cost, and get weights that make sums over them unbiased [2]_. Seeds are chosen and starts
+        compared on the coreset as on all rows.
 
         References
         ----------
@@ -240,35 +242,35 @@ class ChunkedEngine(Engine):
            coresets", KDD 2018.
         """
         if not self._coreset:
-            few = self.subsample(n_clusters, rng)
-            anchors, average = few.take(np.arange(few.n_rows)), 0.0
+            first = self.subsample(n_clusters, rng)
+            anchors, average = first.take(np.arange(first.n_rows)), 0.0
             for _ in range(ROUNDS):
                 drawn = self._draw(OVERSAMPLED * n_clusters, rng, anchors)
                 if not len(drawn.priorities):
                     break  # Every row lies on an anchor.
-                # Per unit of weight, of which there is about as much as the first draw says.
+                # Cost per unit of weight; the first sample estimates the total weight.
                 average = drawn.total() / self._drawn[-1].total()
-                engine = self._resident(drawn)
+                engine = self._resident(*drawn.weighted_rows())
                 anchors = np.concatenate([anchors, engine.take(np.arange(engine.n_rows))])
-            fitting = max(8 * n_clusters, CORESET_BYTES // (8 * self.n_features))
-            count = min(CORESET_ROWS + CORESET_ROWS_PER_CLUSTER * n_clusters, fitting)
+            most = max(8 * n_clusters, CORESET_BYTES // (8 * self.n_features))
+            count = min(CORESET_ROWS + CORESET_ROWS_PER_CLUSTER * n_clusters, most)
             self._coreset.append(self._weighted_coreset(count, anchors, average, rng))
         return self._coreset[0].with_problem(self.problem)
 
     def _weighted_coreset(
         self, count: int, anchors: Floats, average: float, rng: np.random.RandomState
     ) -> ResidentEngine:
-        """Return an engine on rows that stand for all.
+        """Return an engine on a coreset of about ``count`` rows.
 
-        Where none was drawn from the surroundings of an anchor, it stands for these itself: so no
-        cluster that an anchor was found in is lost, however small.
+        An anchor to which no drawn row is nearest joins the coreset itself, with the weight of the
+        rows nearest to it: so no cluster that an anchor was found in is lost, however small.
         """
         if not average > 0:
-            return self._resident(self._draw(count, rng))
+            return self._resident(*self._draw(count, rng).weighted_rows())
         hard = self.with_problem(Problem(self.problem.loss, Hard()))
         draw = DrawSample(hard.spec, count, int(rng.randint(2**31)), anchors, average)
         found: CoresetSample = self.data.runner.reduce(DrawCoreset(draw))
-        drawn = self._resident(found.drawn)
+        drawn = self._resident(*found.drawn.weighted_rows())
         nearest = drawn.with_problem(hard.problem).assign(anchors, memberships=False).labels
         alone = np.setdiff1d(np.flatnonzero(found.masses > 0), nearest)
         if not len(alone):
@@ -278,12 +280,9 @@ class ChunkedEngine(Engine):
         if self.data.is_sparse:
             rows = sp.csr_array(sp.vstack([drawn.data.rows, sp.csr_array(more)]))
         weights = np.concatenate([drawn.data.weights_or_ones(), found.masses[alone]])
-        return self.inner(
-            Data(rows, weights, self.dtype, self.origin), self.problem, self.n_threads
-        )
+        return self._resident(rows, weights)
 
     def with_problem(self, problem: Problem) -> ChunkedEngine:
-        """Return the engine for another problem on the same data."""
         engine = ChunkedEngine(self.data, problem, self.n_threads, self.inner)
         engine._drawn = self._drawn
         engine._coreset = self._coreset

@@ -1,4 +1,4 @@
-"""Pieces from dask: blocks of an array or partitions of a frame, wherever they are."""
+"""Passes over dask collections: over the chunks of an array or the partitions of a frame."""
 
 # mypy: allow-untyped-calls
 # dask annotates some of its functions only.
@@ -7,60 +7,63 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
+import dask
 import dask.array as da
+import joblib
 import numpy as np
 import scipy.sparse as sp
+from dask.array.utils import meta_from_array
 from dask.base import get_scheduler, is_dask_collection
 from dask.core import flatten
 from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
-from numpy.typing import NDArray
+from dask.utils import parse_timedelta
 
-from sfumato._data import Piece, csr_or_dense
+from sfumato._checks import check_weights, raise_wrong_length
+from sfumato._data import Chunk, csr_or_dense
 from sfumato._engines.chunked import Runner
-from sfumato._engines.dask_graph import Added, Plan, group_blocks, make_plan, split_group
-from sfumato._engines.dask_input import array_weights, is_sparse, rows_of, weights_of
-from sfumato._engines.dask_waiting import client_of, compute, where_held
-from sfumato._engines.passes import Map, Pass
+from sfumato._engines.dask_graph import PartialSum, Plan, group_chunks, make_plan, split_group
+from sfumato._engines.passes import Map, Pass, map_chunk
 
 PLAN_SECONDS = 5.0
-"""Time after which it is asked again who holds the blocks: the answer takes milliseconds."""
+"""Age in seconds at which a plan is compared with where chunks are held now. Chosen by hand."""
 SPARSE_ROW_BYTES = 1200.0
-"""Guess for a row of CSR: a hundred entries."""
+"""Guessed bytes of a CSR row: a hundred entries."""
+TIMEOUT = "sfumato.worker-timeout"
+"""Key in dask's configuration: how long a pass waits while there is no worker; "30s" by default."""
+FETCH_SECONDS = 60.0
+"""Seconds for fetching a finished result before its worker is checked. Chosen by hand."""
+TABLES = "give a dask.array of shape (n_samples, n_features), or a dask.dataframe"
 
 
 class DaskRunner(Runner):
-    """Passes over dask collections, by the scheduler that is active.
+    """Passes over dask collections, by the active scheduler.
 
     With a ``distributed.Client``, passes run on its cluster, otherwise in threads, or as
-    ``dask.config`` says. A task works on some blocks, one after the other: four tasks per thread,
-    each where its blocks are, if a worker holds them. Results are added along a tree that depends
-    on the number of blocks alone, so that the sum has the same bits for any number of workers and
-    threads. Only the last sum comes to the client.
+    ``dask.config`` sets. The graphs of passes are described in ``dask_graph.py``; only the last sum
+    comes to the client. Data that is not persisted is loaded again in every pass.
 
-    The graph of the data is optimized once. Data that is not persisted is loaded again in every
-    pass; ``X.persist()`` keeps it on the cluster.
-
-    A pass waits for workers that are lost and come back, and what they had is computed again. If
-    there is no worker at all for longer than ``sfumato.worker-timeout`` of dask's configuration
-    ("30s" by default), it ends with a RuntimeError and cancels its tasks.
+    If workers are lost, their results are computed again. If there is no worker for longer than
+    ``sfumato.worker-timeout`` of dask's configuration ("30s" by default), a pass raises a
+    RuntimeError and cancels its tasks.
 
     Parameters
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame
-        Blocks are dense or CSR. Sizes of chunks need not be known.
+        Chunks are dense or CSR. Their sizes may be unknown.
     sample_weight : dask array or series, or array-like of shape (n_rows,), optional
-        A collection is cut like the rows, where sizes are known; otherwise it must have as many
-        chunks. For an array, sizes that are not known are found in a pass.
+        A collection is rechunked like the rows if sizes are known; otherwise it must have as many
+        chunks. For an array, unknown sizes are counted in a pass.
     """
 
     def __init__(self, X: Any, sample_weight: Any = None) -> None:
-        self.rows, self.names = rows_of(X)
+        self.rows, self.names = _rows_of(X)
         self.weights: Any = None
         self.n_features = int(self.rows.shape[1])
         self.dtype = self.rows.dtype
@@ -70,30 +73,31 @@ class DaskRunner(Runner):
         if not np.isnan(self.rows.shape[0]):
             self._sizes = tuple(int(size) for size in self.rows.chunks[0])
         if sample_weight is not None:
-            self.weights = self._blocks_of(sample_weight)
+            self.weights = self._chunked_weights(sample_weight)
             self.__dict__.pop("_data_graph", None)
             self._planned = None
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override] # known after a pass
-        """Number of rows; None while sizes of blocks are not known."""
+        """Number of rows; None while sizes of chunks are not known."""
         return None if self._sizes is None else sum(self._sizes)
 
-    def _blocks_of(self, sample_weight: Any) -> Any:
-        """Weights in blocks like those of the rows."""
+    def _chunked_weights(self, sample_weight: Any) -> Any:
+        """Weights as a dask array, in chunks like those of the rows."""
         if is_dask_collection(sample_weight):
-            return weights_of(sample_weight, self.rows)
+            return _weights_like(sample_weight, self.rows)
         if self._sizes is None:
-            self.reduce(_count)
+            self.reduce(CountRows())
             assert self._sizes is not None
-        weights = array_weights(sample_weight, list(self._sizes))
-        if client_of(get_scheduler(cls=da.Array)) is None:
-            return weights
-        return weights.persist()  # So that they are sent to the cluster once, not in every pass.
+        weights = check_weights(sample_weight, sum(self._sizes))
+        chunks = da.from_array(weights, chunks=(self._sizes,))
+        if _client_of(get_scheduler(cls=da.Array)) is None:
+            return chunks
+        return chunks.persist()  # So that they are sent to the cluster once, not in every pass.
 
     @cached_property
     def _data_graph(self) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Optimized graph of all blocks, and those blocks in it that a cluster holds."""
+        """Optimized graph of all chunks, and those chunks in it that a cluster holds."""
         collections = [self.rows] if self.weights is None else [self.rows, self.weights]
         whole = HighLevelGraph.merge(*(each.__dask_graph__() for each in collections))
         keys = [key for each in collections for key in flatten(each.__dask_keys__())]
@@ -101,20 +105,20 @@ class DaskRunner(Runner):
         return dict(self.rows.__dask_optimize__(whole, keys)), futures
 
     def _plan(self) -> Plan:
-        """What graphs of passes have in common; another one if blocks are held elsewhere now."""
+        """Plan of passes; a new one if chunks are held by other workers than before."""
         if self._planned is not None and time.monotonic() < self._planned_until:
             return self._planned[1]
         rows = list(flatten(self.rows.__dask_keys__()))
         graph, futures = self._data_graph
-        threads, holders = where_held(get_scheduler(cls=da.Array), rows, futures)
+        threads, holders = _placement(get_scheduler(cls=da.Array), rows, futures)
         if self._planned is None or self._planned[0] != (threads, holders):
             weights = [] if self.weights is None else list(flatten(self.weights.__dask_keys__()))
             row_bytes = float(self.n_features * self.dtype.itemsize)
-            if is_sparse(self.rows):
+            if sp.issparse(meta_from_array(self.rows)):
                 row_bytes = SPARSE_ROW_BYTES
             groups = [
                 split_group(numbers, self._sizes, row_bytes)
-                for numbers in group_blocks(len(rows), threads, holders)
+                for numbers in group_chunks(len(rows), threads, holders)
             ]
             plan = make_plan(graph, futures, rows, weights, groups)
             self._planned = (threads, holders), plan
@@ -122,31 +126,31 @@ class DaskRunner(Runner):
         return self._planned[1]
 
     def reduce(self, function: Pass) -> Any:
-        """Sum over all blocks of what the function yields, added along a fixed tree."""
-        # Never the name of another pass, whose result would be taken for this one's.
+        """Sum of the results of all chunks, added along a fixed tree."""
+        # A unique name: dask takes results of the same name for the same.
         kind = getattr(function, "__name__", type(function).__name__).lower().strip("_")
         graph, key = self._plan().graph(function, f"{kind}-{uuid.uuid4().hex}")
-        added: Added = compute(graph, key, da.Array)
-        if self._sizes is None:  # From now on, small blocks can be told from large ones.
-            self._sizes = tuple(added.sizes[number] for number in range(added.n_blocks))
+        found: PartialSum = compute(graph, key)
+        if self._sizes is None:  # The next plan groups chunks by their sizes.
+            self._sizes = tuple(found.sizes[number] for number in range(found.n_chunks))
             self._planned = None
-        return added.value
+        return found.value
 
     def map(self, function: Map) -> Any:
-        """What the function says of each row: a lazy dask array, in blocks like the rows."""
+        """Lazy dask array of the values for each row, in chunks like the rows."""
         output = function.output
         dtype = output.dtype(function.spec.dtype)
         token = uuid.uuid4().hex
         shape = () if output.n_columns is None else (output.n_columns,)
-        meta: Any = np.empty((0, *shape), dtype=dtype)
-        if output.sparse:
-            meta = sp.csr_array((0, *shape), dtype=dtype)
-        # One node for all blocks: centers go to each worker once.
-        say = delayed(OnBlock(function, self._places(), meta), f"say-{token}", traverse=False)
+        empty: Any = sp.csr_array if output.sparse else np.empty
+        meta = empty((0, *shape), dtype=dtype)
+        places = Places(self.names, self._sizes)
+        # One node for all chunks: centers go to each worker once.
+        node = delayed(MapRows(function, places, meta), f"map-{token}", traverse=False)
         return da.map_blocks(
-            _say,
+            _map_rows,
             self.rows,
-            say=say,
+            shared=node,
             name=f"{output.name}-{token}",
             chunks=(self._sizes or self.rows.chunks[0], *((size,) for size in shape)),
             drop_axis=[] if shape else 1,
@@ -155,39 +159,34 @@ class DaskRunner(Runner):
         )
 
     def threads(self, wanted: int | None) -> int:
-        """Threads per block: one, since dask works on many blocks at a time."""
+        """Threads per chunk: one by default, since dask works on many chunks at a time."""
         return wanted or 1
 
     def where(self, number: int, row: int, column: int | None = None) -> str:
-        """Words for a place in a block."""
-        return self._places().describe(number, row, column)
-
-    def _places(self) -> Places:
-        starts = None if self._sizes is None else np.concatenate([[0], np.cumsum(self._sizes)])
-        return Places(self.names, starts)
+        return Places(self.names, self._sizes).describe(number, row, column)
 
 
-def _count(piece: Piece) -> None:
-    """Nothing: that blocks are counted is enough."""
+class CountRows:
+    """Pass without a result: a runner counts the rows of chunks in every pass."""
 
+    description: ClassVar[str] = "counting rows"
 
-def _is_future(step: Any) -> bool:
-    """Whether something in a graph is a value that a cluster holds, told without its library."""
-    return type(step).__module__.split(".")[0] == "distributed" and hasattr(step, "key")
+    def __call__(self, chunk: Chunk) -> None:
+        """Nothing to compute."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Names of columns and first rows of blocks, as far as they are known."""
+    """Names of columns and sizes of chunks, as far as they are known."""
 
     names: Sequence[Any] | None
-    starts: NDArray[np.integer] | None
+    sizes: Sequence[int] | None
 
     def describe(self, number: int, row: int, column: int | None = None) -> str:
-        """Words for a place in a block."""
+        """Description of a place in a chunk, for messages."""
         words = f"chunk {number}, row {row} of it"
-        if self.starts is not None:
-            words += f" (row {self.starts[number] + row} of all)"
+        if self.sizes is not None:
+            words += f" (row {sum(self.sizes[:number]) + row} of all)"
         if column is None:
             return words
         name = column if self.names is None else repr(self.names[column])
@@ -195,28 +194,207 @@ class Places:
 
 
 @dataclass(frozen=True)
-class OnBlock:
-    """An output as a function of a block."""
+class MapRows:
+    """What the tasks of a map share."""
 
-    say: Map
+    map: Map
     places: Places
-    nothing: Any
-    """The output for a block without rows."""
+    empty: Any
+    """Values for a chunk without rows."""
 
-    def __call__(self, rows: Any, number: int) -> Any:
-        """Values for a block."""
-        piece = Piece(csr_or_dense(rows), None, number)
-        expected = len(self.say.spec.origin)
-        if piece.rows.ndim != 2 or piece.rows.shape[1] != expected:
-            raise ValueError(
-                f"Chunk {number} of X has shape {piece.rows.shape}, where tables of {expected} "
-                "columns belong; X must consist of what dask was told."
+
+def _map_rows(rows: Any, shared: MapRows, block_id: tuple[int, ...] = (0,)) -> Any:
+    """Task: an output for a chunk. ``block_id`` is dask's name for its place."""
+    chunk = Chunk(csr_or_dense(rows), None, number=block_id[0])
+    expected = len(shared.map.spec.origin)
+    if chunk.rows.ndim != 2 or chunk.rows.shape[1] != expected:
+        raise ValueError(
+            f"Chunk {chunk.number} of X has shape {chunk.rows.shape}, but must have {expected} "
+            "columns; the chunks of X must have the shapes that X declares."
+        )
+    if not chunk.rows.shape[0]:
+        return shared.empty
+    return map_chunk([shared.map], chunk, partial(shared.places.describe, chunk.number))[0]
+
+
+def _rows_of(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """Array of the rows, in one chunk of columns, and the names of the columns if it has some."""
+    names = None
+    if type(X).__module__.startswith("dask.dataframe") and hasattr(X, "columns"):
+        names, X = tuple(X.columns), _frame_rows(X)
+    if not isinstance(X, da.Array):
+        raise TypeError(f"X is a {type(X).__module__}.{type(X).__name__}; {TABLES}.")
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got a dask array with {X.ndim} dimension(s) and shape {X.shape}; "
+            f"{TABLES}. X.reshape(-1, 1) makes one feature of one dimension."
+        )
+    _check_kind("X", X)
+    if np.isnan(X.shape[1]):
+        raise ValueError(
+            f"The number of columns of X is not known, its shape is {X.shape}; call "
+            "X.compute_chunk_sizes() first."
+        )
+    if X.shape[1] == 0 or X.numblocks[0] == 0:
+        raise ValueError(f"X has shape {X.shape}; at least one row and one column are required.")
+    return (X.rechunk({1: -1}) if X.numblocks[1] > 1 else X), names
+
+
+def _frame_rows(frame: Any) -> Any:
+    """Values of a frame; nullable numbers become floats, NaN where they are missing."""
+    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+
+    types = dict(zip(frame.columns, frame.dtypes, strict=True))
+    if len(types) != len(frame.columns):
+        raise ValueError(f"Columns of X have the same name: {list(frame.columns)}; rename them.")
+    wrong = {
+        name: str(dtype)
+        for name, dtype in types.items()
+        if not (is_numeric_dtype(dtype) or is_bool_dtype(dtype)) or is_complex_dtype(dtype)
+    }
+    if wrong:
+        raise ValueError(f"Columns of X are not of real numbers: {wrong}; drop or convert them.")
+    nullable = {name: "float64" for name, t in types.items() if not isinstance(t, np.dtype)}
+    return (frame.astype(nullable) if nullable else frame).to_dask_array()
+
+
+def _weights_like(sample_weight: Any, rows: Any) -> Any:
+    """Weights of a dask collection, in chunks like those of the rows."""
+    weights = sample_weight
+    if type(weights).__module__.startswith("dask.dataframe"):
+        weights = weights.to_dask_array()
+    if not isinstance(weights, da.Array):
+        raise TypeError(f"sample_weight is a {type(weights)}; give a dask array or series.")
+    _check_kind("sample_weight", weights)
+    if sp.issparse(meta_from_array(weights)):
+        raise ValueError("sample_weight is sparse; give a dense array.")
+    n_rows = rows.shape[0]
+    known = not np.isnan([n_rows, *weights.shape]).any()
+    if weights.ndim != 1 or (known and weights.shape[0] != n_rows):
+        raise_wrong_length(weights.shape, n_rows if known else None)
+    if known:
+        return weights.rechunk((rows.chunks[0],))
+    if weights.numblocks != rows.numblocks[:1]:
+        raise ValueError(
+            f"X has {rows.numblocks[0]} chunks and sample_weight {weights.numblocks[0]}, and not "
+            "all of their sizes are known; call compute_chunk_sizes() on both, or give weights in "
+            "the same chunks."
+        )
+    return weights
+
+
+def _check_kind(name: str, array: Any) -> None:
+    """Raise unless the chunks are dense or CSR, of real numbers."""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} is of dtype {array.dtype}, not of real numbers; convert it, e.g. with "
+            f"{name}.astype(float)."
+        )
+    meta = meta_from_array(array)
+    if isinstance(meta, np.ma.MaskedArray):
+        raise ValueError(f"{name} is masked; fill it in, e.g. with dask.array.ma.filled.")
+    if not (isinstance(meta, np.ndarray) or sp.issparse(meta)):
+        raise TypeError(
+            f"{name} consists of {type(meta).__module__}.{type(meta).__name__}; convert its chunks "
+            f"to NumPy arrays or to CSR, e.g. with {name}.map_blocks."
+        )
+
+
+def compute(graph: Mapping[Any, Any], key: Any) -> Any:
+    """Value of a key, computed by the active scheduler; on a cluster, with a time-out."""
+    schedule = get_scheduler(cls=da.Array)
+    client = _client_of(schedule)
+    return schedule(graph, key) if client is None else _from_cluster(client, dict(graph), key)
+
+
+def _client_of(schedule: Any) -> Any:
+    """Client of a cluster whose scheduler this is; None for dask's own schedulers."""
+    owner = getattr(schedule, "__self__", None)
+    return owner if owner is not None and hasattr(owner, "scheduler_info") else None
+
+
+def _is_future(step: Any) -> bool:
+    """Whether a node of a graph is a value that a cluster holds; does not import distributed."""
+    return type(step).__module__.split(".")[0] == "distributed" and hasattr(step, "key")
+
+
+def _placement(
+    schedule: Any, keys: Sequence[Any], futures: Mapping[Any, Any]
+) -> tuple[int, tuple[Any, ...] | None]:
+    """Number of threads, and the worker that holds each key; None unless all keys are held."""
+    client = _client_of(schedule)
+    if client is None:
+        return joblib.cpu_count(), None
+    threads = max(1, sum(client.nthreads().values()))
+    if not all(key in futures for key in keys):
+        return threads, None
+    held = client.who_has([futures[key] for key in keys])
+    names = {key: min(workers, default=None) for key, workers in held.items()}
+    return threads, tuple(names.get(futures[key].key) for key in keys)
+
+
+def _from_cluster(client: Any, graph: dict[Any, Any], key: Any) -> Any:
+    """Value of a key; after an error, all tasks for it are cancelled."""
+    limit = parse_timedelta(dask.config.get(TIMEOUT, "30s"))
+    with _seceded():
+        future = client.get(graph, key, sync=False)
+        try:
+            return _wait(client, future, limit)
+        except BaseException:
+            with suppress(Exception):  # The scheduler may be lost; the first error counts.
+                client.cancel([future], force=True)
+            raise
+        finally:
+            future.release()
+
+
+def _wait(client: Any, future: Any, limit: float) -> Any:
+    from distributed import CancelledError
+
+    pause = min(1.0, limit / 4)
+    seen = time.monotonic()
+    while True:
+        try:
+            return future.result(timeout=FETCH_SECONDS if future.done() else pause)
+        except TimeoutError:
+            if future.status == "error":
+                raise  # The task's own.
+        except CancelledError as error:
+            raise RuntimeError(_lost(client)) from error
+        if client.status not in ("running", "connecting"):
+            raise RuntimeError(_lost(client))
+        try:
+            present = bool(client.nthreads())
+        except (OSError, ValueError, RuntimeError) as error:
+            raise RuntimeError(_lost(client)) from error
+        if present:
+            seen = time.monotonic()
+        elif time.monotonic() - seen > limit:
+            raise RuntimeError(
+                f"The cluster of {client} has had no workers for {limit:g} s, so that the pass "
+                "cannot go on. Start workers and fit again; if they need longer to come back, "
+                f"raise the limit with dask.config.set({{{TIMEOUT!r}: '5 minutes'}})."
             )
-        if not piece.rows.shape[0]:
-            return self.nothing
-        return self.say.of_unchecked(piece, partial(self.places.describe, number))
 
 
-def _say(rows: Any, say: OnBlock, block_id: tuple[int, ...] = (0,)) -> Any:
-    """Task: an output for a block."""
-    return say(rows, block_id[0])
+def _lost(client: Any) -> str:
+    return (
+        f"The scheduler of {client} is gone, or has cancelled the pass (its client is "
+        f"{client.status}). Check that the scheduler runs, connect a new Client and fit again."
+    )
+
+
+@contextmanager
+def _seceded() -> Iterator[None]:
+    """Inside a task, give its thread to other tasks while it waits for tasks of its own."""
+    from distributed import rejoin, secede
+
+    try:
+        secede()
+    except ValueError:  # Not inside a task.
+        yield
+        return
+    try:
+        yield
+    finally:
+        rejoin()

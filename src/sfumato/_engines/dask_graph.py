@@ -1,13 +1,13 @@
-"""The graph of a pass: how the blocks of dask collections are loaded, worked on and added up.
+"""The graph of a pass over dask collections: which task loads which chunks, and how sums are added.
 
-Values of blocks are added along a tree whose shape depends on the number of blocks alone: sixteen
-consecutive ones, then sixteen such sums, and so on. Which task works on which blocks is another
-matter: whoever has all parts of a sum adds them, always in their order, so that the result has the
-same bits for any number of workers and tasks. A task works on several blocks, one after the other,
-since a task costs milliseconds; blocks that the cluster holds are worked on where they are.
+Results of chunks are added along a tree whose shape depends on the number of chunks alone: sixteen
+consecutive ones, then sixteen such sums, and so on. The grouping of chunks into tasks does not
+matter: a task adds the sums of which it has all terms, always in their order, so that the result
+has the same bits for any number of workers and tasks. A task works on several chunks, one after the
+other, since a task costs milliseconds. Chunks that a worker holds are computed there.
 
-What belongs to one block alone, from reading it to casting it, is done inside the task that works
-on the block, as dask's own fusion does. Whatever several blocks need stays a task of its own.
+Steps that only one chunk depends on, from reading it to casting it, run inside the task that works
+on the chunk, as in dask's own fusion. Steps that several chunks depend on stay tasks of their own.
 """
 
 # mypy: allow-untyped-calls
@@ -24,167 +24,162 @@ import numpy as np
 from dask.core import get_deps
 from dask.local import get_sync
 
-from sfumato._data import Piece, csr_or_dense
+from sfumato._checks import raise_wrong_length
+from sfumato._data import Chunk, csr_or_dense
 from sfumato._engines.passes import Pass
 
 FAN_IN = 16
-"""Parts of a sum, and results that are brought together by one task."""
+"""Terms of a sum in the tree, and results that one task adds. Part of the results: another value
+gives other last bits. Chosen by hand."""
 TASKS_PER_THREAD = 4
-"""Tasks of a pass; more would even out differences between workers, and cost more."""
-LOADED_BYTES, LOADED_BLOCKS = 1 << 20, 64
-"""Small blocks that are loaded together."""
+"""Tasks of a pass for each thread of the cluster. The scheduler needs about 5 ms for each, measured
+in docs/scale.md; more tasks would even out differences between workers, at that cost."""
+LOADED_BYTES, LOADED_CHUNKS = 1 << 20, 64
+"""Small chunks that are loaded by one call of dask: at most so many bytes, and so many chunks.
+Chosen by hand, to spread the overhead of a call."""
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Consecutive blocks that are loaded together, and how."""
+class Load:
+    """Consecutive chunks that are loaded together, and the steps that load them."""
 
     numbers: tuple[int, ...]
     rows: tuple[Any, ...]
-    """Their keys."""
+    """Keys of the rows of each chunk."""
     weights: tuple[Any, ...]
-    """Keys of their weights; none if all weights are one."""
+    """Keys of the weights; empty if all weights are one."""
     steps: Mapping[Any, Any]
-    """The part of the graph that nothing else needs."""
+    """The part of the graph that only these chunks depend on."""
     given: tuple[Any, ...]
-    """Keys of what comes from other tasks."""
+    """Keys of the results of other tasks that the steps use."""
 
-    def load(self, values: Sequence[Any]) -> Iterator[Piece]:
-        """Pieces, from the values of what is given."""
-        known = dict(zip(self.given, values, strict=True))
-        loaded = known
+    def chunks(self, values: Sequence[Any]) -> Iterator[Chunk]:
+        """Loaded chunks, from the values of the given keys."""
+        loaded = dict(zip(self.given, values, strict=True))
         if self.steps:
-            graph: dict[Any, Any] = {key: (_held, _Held(value)) for key, value in known.items()}
+            graph: dict[Any, Any] = {key: (_unwrap, _Opaque(x)) for key, x in loaded.items()}
             keys = [*self.rows, *self.weights]
-            found = get_sync(graph | dict(self.steps), keys)
-            loaded = dict(zip(keys, found, strict=True))
+            loaded = dict(zip(keys, get_sync(graph | dict(self.steps), keys), strict=True))
         for place, number in enumerate(self.numbers):
             rows = csr_or_dense(loaded[self.rows[place]])
             weights = None
             if self.weights:
                 weights = np.asarray(loaded[self.weights[place]], dtype=np.float64)
                 if weights.shape != rows.shape[:1]:
-                    raise ValueError(
-                        f"Chunk {number} of X has {rows.shape[0]} rows, and that of sample_weight "
-                        f"has shape {weights.shape}; give one weight per row, in the same chunks."
-                    )
-            yield Piece(rows, weights, number)
+                    name = f"Chunk {number} of sample_weight"
+                    raise_wrong_length(weights.shape, rows.shape[0], name)
+            yield Chunk(rows, weights, number=number)
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A value in a graph that is not looked into, whatever it is."""
+class _Opaque:
+    """A value in a graph, in which dask does not search for keys."""
 
     value: Any
 
 
-def _held(held: _Held) -> Any:
-    return held.value
+def _unwrap(opaque: _Opaque) -> Any:
+    return opaque.value
 
 
 @dataclass(frozen=True)
-class Added:
-    """Sums of what some blocks yielded, as far as their parts are together; they add.
+class PartialSum:
+    """Sums of the results of some chunks, as far as all terms are there; partial sums add up.
 
     Attributes
     ----------
-    n_blocks : int
+    n_chunks : int
         Of the whole collection.
     sums : dict
-        By level and place in the tree of sums; None where blocks have no rows.
+        By level and place in the tree of sums; None for chunks without rows.
     sizes : dict
-        Rows of each block.
+        Rows of each chunk.
     """
 
-    n_blocks: int
+    n_chunks: int
     sums: Mapping[tuple[int, int], Any]
     sizes: Mapping[int, int]
 
-    def __add__(self, other: Added) -> Added:
+    def __add__(self, other: PartialSum) -> PartialSum:
         sums = {**self.sums, **other.sums}
-        width, level = self.n_blocks, 0
+        width, level = self.n_chunks, 0
         while width > 1:
             for parent in sorted({place // FAN_IN for depth, place in sums if depth == level}):
                 places = range(parent * FAN_IN, min((parent + 1) * FAN_IN, width))
-                parts = [(level, place) for place in places]
-                if all(part in sums for part in parts):
-                    sums[level + 1, parent] = _total(sums.pop(part) for part in parts)
+                terms = [(level, place) for place in places]
+                if all(term in sums for term in terms):
+                    sums[level + 1, parent] = _total(sums.pop(term) for term in terms)
             width, level = -(-width // FAN_IN), level + 1
-        return Added(self.n_blocks, _trimmed(sums), {**self.sizes, **other.sizes})
+        return PartialSum(self.n_chunks, _trimmed(sums), {**self.sizes, **other.sizes})
 
     @property
     def value(self) -> Any:
-        """Sum over all blocks; None if they have no rows."""
+        """Sum over all chunks; None if they have no rows."""
         (found,) = self.sums.values()
         return found
 
 
 def _trimmed(sums: dict[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
-    """Sums without what will not be in their total, where they know of such: draws do."""
-    places = [place for place, part in sums.items() if part is not None]
+    """Sums without what cannot be in their total, for samples, which have ``trimmed``."""
+    places = [place for place, term in sums.items() if term is not None]
     if len(places) < 2 or not hasattr(sums[places[0]], "trimmed"):
         return sums
-    parts = type(sums[places[0]]).trimmed([sums[place] for place in places])
-    return sums | dict(zip(places, parts, strict=True))
+    terms = type(sums[places[0]]).trimmed([sums[place] for place in places])
+    return sums | dict(zip(places, terms, strict=True))
 
 
-def _total(parts: Iterable[Any]) -> Any:
-    """Sum of the parts that there are, in their order."""
+def _total(terms: Iterable[Any]) -> Any:
+    """Sum of the terms that are not None, in their order."""
     total = None
-    for part in parts:
-        if part is not None:
-            total = part if total is None else total + part
+    for term in terms:
+        if term is not None:
+            total = term if total is None else total + term
     return total
 
 
 @dataclass(frozen=True)
 class Group:
-    """Blocks that one task works on, part after part, so that only one is in memory."""
+    """Chunks of one task, loaded one load after the other, so that only one is in memory."""
 
-    n_blocks: int
+    n_chunks: int
     """Of the whole collection."""
-    parts: tuple[Blocks, ...]
+    loads: tuple[Load, ...]
     token: str = field(default_factory=lambda: uuid4().hex)
 
     def __dask_tokenize__(self) -> str:
-        """Name of this group for dask, which would otherwise look at all of it in every pass."""
+        """Name of this group for dask, which would otherwise hash all of it in every pass."""
         return self.token
 
     @property
     def given(self) -> list[Any]:
-        """Keys of what comes from other tasks."""
-        return [key for part in self.parts for key in part.given]
-
-    def run(self, function: Pass, values: Sequence[Any]) -> Added:
-        """What the blocks yield, added as far as that can be done here."""
-        total, used = Added(self.n_blocks, {}, {}), 0
-        for part in self.parts:
-            taken = values[used : used + len(part.given)]
-            used += len(part.given)
-            sums, sizes = {}, {}
-            for piece in part.load(taken):
-                sizes[piece.number] = int(piece.rows.shape[0])
-                sums[0, piece.number] = function(piece) if sizes[piece.number] else None
-            total = total + Added(self.n_blocks, sums, sizes)
-        return total
+        """Keys of the results of other tasks that are used."""
+        return [key for load in self.loads for key in load.given]
 
 
-def run_group(function: Pass, group: Group, *values: Any) -> Added:
-    """Task: a pass over a group."""
-    return group.run(function, values)
-
-
-def add(*results: Added) -> Added:
-    """Task: results, brought together."""
-    total = results[0]
-    for result in results[1:]:
-        total = total + result
+def run_group(function: Pass, group: Group, *values: Any) -> PartialSum:
+    """Task: a pass over the chunks of a group, added as far as possible."""
+    total, used = PartialSum(group.n_chunks, {}, {}), 0
+    for load in group.loads:
+        given = values[used : used + len(load.given)]
+        used += len(load.given)
+        sums, sizes = {}, {}
+        for chunk in load.chunks(given):
+            sizes[chunk.number] = int(chunk.rows.shape[0])
+            sums[0, chunk.number] = function(chunk) if sizes[chunk.number] else None
+        total = total + PartialSum(group.n_chunks, sums, sizes)
     return total
+
+
+def add(first: PartialSum, *others: PartialSum) -> PartialSum:
+    """Task: the sum of partial sums."""
+    for other in others:
+        first = first + other
+    return first
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything of the graph of a pass that is the same in all passes."""
+    """The part of the graph that is the same in all passes."""
 
     groups: tuple[Group, ...]
     shared: Mapping[Any, Any]
@@ -193,21 +188,21 @@ class Plan:
     def graph(self, function: Pass, name: str) -> tuple[dict[Any, Any], Any]:
         """Graph of a pass, and the key of its result.
 
-        The function is a node of its own, so that it goes to each worker once, and is there again
-        if a worker is lost.
+        The function is a node of its own: it is sent to each worker once, and again if a worker is
+        lost.
         """
         graph = dict(self.shared)
-        of_all = f"function-{name}"
-        graph[of_all] = function
+        node = f"function-{name}"
+        graph[node] = function
         keys: list[Any] = [(name, number) for number in range(len(self.groups))]
         for key, group in zip(keys, self.groups, strict=True):
-            graph[key] = (run_group, of_all, group, *group.given)
+            graph[key] = (run_group, node, group, *group.given)
         level = 0
         while len(keys) > 1:
             level += 1
-            parts = [keys[begin : begin + FAN_IN] for begin in range(0, len(keys), FAN_IN)]
-            keys = [(f"add-{name}", level, number) for number in range(len(parts))]
-            graph |= {key: (add, *part) for key, part in zip(keys, parts, strict=True)}
+            terms = [keys[begin : begin + FAN_IN] for begin in range(0, len(keys), FAN_IN)]
+            keys = [(f"add-{name}", level, number) for number in range(len(terms))]
+            graph |= {key: (add, *each) for key, each in zip(keys, terms, strict=True)}
         return graph, keys[0]
 
 
@@ -223,37 +218,35 @@ def make_plan(
     Parameters
     ----------
     graph : mapping
-        Optimized graph of the blocks.
+        Optimized graph of the chunks.
     futures : mapping
-        Blocks that a cluster holds.
+        Chunks that a cluster holds.
     rows, weights : sequence of keys
+        By chunk; weights may be empty.
     groups : sequence
-        For each task, numbers of the blocks that it loads together.
+        For each task, the numbers of the chunks that it loads together.
     """
     graph = {**graph, **futures}
     needs, needed_by = get_deps(graph)
-    owned: set[Any] = set()
+    fused: set[Any] = set()
 
-    def blocks(numbers: Sequence[int]) -> Blocks:
+    def load(numbers: Sequence[int]) -> Load:
         of_rows, of_weights = (tuple(keys[i] for i in numbers if keys) for keys in (rows, weights))
-        own = _own({*of_rows, *of_weights}, needs, needed_by) - futures.keys()
-        owned.update(own)
+        own = _exclusive({*of_rows, *of_weights}, needs, needed_by) - futures.keys()
+        fused.update(own)
         given = {key for step in own for key in needs[step]} | {*of_rows, *of_weights}
         steps = {key: graph[key] for key in own}
         # Sorted, so that graphs are the same in every process.
-        return Blocks(
-            tuple(numbers), of_rows, of_weights, steps, tuple(sorted(given - own, key=str))
-        )
+        return Load(tuple(numbers), of_rows, of_weights, steps, tuple(sorted(given - own, key=str)))
 
-    made = tuple(Group(len(rows), tuple(blocks(part) for part in group)) for group in groups)
-    shared = {key: step for key, step in graph.items() if key not in owned}
-    return Plan(made, shared)
+    made = tuple(Group(len(rows), tuple(load(numbers) for numbers in group)) for group in groups)
+    return Plan(made, {key: step for key, step in graph.items() if key not in fused})
 
 
-def _own(
+def _exclusive(
     roots: set[Any], needs: Mapping[Any, set[Any]], needed_by: Mapping[Any, set[Any]]
 ) -> set[Any]:
-    """Steps towards the roots that nothing else needs."""
+    """Steps that lead to the roots and to nothing else."""
     own: set[Any] = set()
     ready = [root for root in roots if not needed_by[root]]
     times: dict[Any, int] = {}
@@ -267,15 +260,15 @@ def _own(
     return own
 
 
-def group_blocks(n_blocks: int, n_threads: int, holders: Sequence[Any] | None) -> list[list[int]]:
-    """Numbers of the blocks of each task: those that follow each other where they are held.
+def group_chunks(n_chunks: int, n_threads: int, holders: Sequence[Any] | None) -> list[list[int]]:
+    """Numbers of the chunks of each task: consecutive ones of those that a worker holds.
 
-    ``holders`` says who holds each block; None if nobody does.
+    ``holders`` has the worker that holds each chunk; None if chunks are not held.
     """
     held: dict[Any, list[int]] = {}
-    for number in range(n_blocks):
+    for number in range(n_chunks):
         held.setdefault(None if holders is None else holders[number], []).append(number)
-    size = max(1, -(-n_blocks // (TASKS_PER_THREAD * n_threads)))
+    size = max(1, -(-n_chunks // (TASKS_PER_THREAD * n_threads)))
     return [
         numbers[begin : begin + size]
         for numbers in held.values()
@@ -286,16 +279,16 @@ def group_blocks(n_blocks: int, n_threads: int, holders: Sequence[Any] | None) -
 def split_group(
     numbers: Sequence[int], sizes: Sequence[int] | None, row_bytes: float
 ) -> list[list[int]]:
-    """Blocks that are loaded together: one, or several small ones."""
+    """Chunks that are loaded together: one, or several small ones; ``sizes`` in rows."""
     if sizes is None:
         return [[number] for number in numbers]
-    parts: list[list[int]] = []
+    loads: list[list[int]] = []
     held = 0.0
     for number in numbers:
         size = sizes[number] * row_bytes
-        if not parts or held + size > LOADED_BYTES or len(parts[-1]) == LOADED_BLOCKS:
-            parts.append([])
+        if not loads or held + size > LOADED_BYTES or len(loads[-1]) == LOADED_CHUNKS:
+            loads.append([])
             held = 0.0
-        parts[-1].append(number)
+        loads[-1].append(number)
         held += size
-    return parts
+    return loads

@@ -1,38 +1,46 @@
-"""Passes over pieces of data: what each yields adds up, whoever does the adding.
+"""Passes over chunks of the data, whose results add up.
 
-A pass is a small object that is called with a piece and returns something with ``+``. Passes and
+A pass is a small object that is called with a chunk and returns something with ``+``. Passes and
 their results can be pickled, so that a pass may run in another process or on another machine.
-Draws are seeded by the number of the piece: the same pieces give the same draws everywhere.
+Random draws are seeded by the number of the chunk: the same chunks give the same draws everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato._data import Data, Piece
-from sfumato._engines.base import CANDIDATES, Output, ResidentEngine
+from sfumato._data import Chunk, Data
+from sfumato._engines.base import CANDIDATES, Output, ResidentEngine, evaluate
+from sfumato._inspection import check_range, summarize_range
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import PrioritySample
-from sfumato._survey import summarize_range
 from sfumato._typing import Floats
+
+SWEEP = "measuring the result"
+"""Description of a sweep. A progress bar that counts iterations recognizes their sweeps by it."""
+DRAWING = "drawing rows"
+MOVING = "moving an empty cluster"
 
 
 class Pass(Protocol):
-    """Whatever is done with each piece."""
+    """Function of a chunk, whose results add up over chunks."""
 
-    def __call__(self, piece: Piece) -> Any:
-        """What a piece yields; it must have ``+``."""
+    description: ClassVar[str]
+    """Purpose of the pass, for a progress bar."""
+
+    def __call__(self, chunk: Chunk) -> Any:
+        """Result of a chunk; it must have ``+``."""
 
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """How pieces are computed with: precision, origin, problem, and by which engine."""
+    """What an engine on a chunk is made of: its type, problem, precision, origin, threads."""
 
     engine: type[ResidentEngine]
     problem: Problem
@@ -40,10 +48,17 @@ class EngineSpec:
     origin: Floats
     n_threads: int
 
-    def on(self, piece: Piece) -> ResidentEngine:
-        """Engine on a piece."""
-        data = Data(piece.rows, piece.weights, self.dtype, self.origin)
+    def on(self, chunk: Chunk) -> ResidentEngine:
+        """Engine on a chunk."""
+        data = Data(chunk.rows, chunk.weights, self.dtype, self.origin)
         return self.engine(data, self.problem, self.n_threads)
+
+    def same_as(self, other: EngineSpec) -> bool:
+        """Whether the engines of both give the same results."""
+        mine, others = (
+            (each.engine, each.problem, each.dtype, each.n_threads) for each in (self, other)
+        )
+        return mine == others and np.array_equal(self.origin, other.origin)
 
 
 @dataclass(frozen=True)
@@ -53,39 +68,40 @@ class Sweep:
     spec: EngineSpec
     centers: Floats
 
-    def __call__(self, piece: Piece) -> Statistics:
-        """Statistics of a piece."""
-        return self.spec.on(piece).sweep(self.centers)
+    description: ClassVar[str] = SWEEP
+
+    def __call__(self, chunk: Chunk) -> Statistics:
+        return self.spec.on(chunk).sweep(self.centers)
 
 
 @dataclass(frozen=True)
 class Map:
-    """An output for each row; pieces are kept apart, so nothing is added."""
+    """An output for each row of a chunk; results of chunks are not added."""
 
     spec: EngineSpec
     output: Output
 
-    def __call__(self, piece: Piece) -> Any:
-        """Values for a piece."""
-        return self.output(self.spec.on(piece))
 
-    def of_unchecked(self, piece: Piece, where: Callable[[int, int], str]) -> Any:
-        """Values for a piece that nobody has looked at; raises about those that are no numbers.
+def map_chunk(maps: Sequence[Map], chunk: Chunk, where: Callable[[int, int], str]) -> list[Any]:
+    """Values of several maps for a chunk that was not inspected.
 
-        ``where`` has the words for a row and a column of it.
-        """
-        found = summarize_range(piece.rows, None)
-        if found.bad is not None:
-            raise found.bad.error(where(found.bad.row, found.bad.column))
-        error = found.too_far("X", self.spec.origin, self.spec.dtype)
-        if error is not None:
-            raise error
-        return self(piece)
+    Raises if a value is not finite or too large; ``where`` describes the place of a row and a
+    column. The chunk is checked once, and maps of the same specification share one engine and one
+    assignment.
+    """
+    first = maps[0].spec
+    if not all(each.spec.same_as(first) for each in maps[1:]):
+        return [value for each in maps for value in map_chunk([each], chunk, where)]
+    found = summarize_range(chunk.rows, None)
+    bad = found.bad
+    place = None if bad is None else where(bad.row, bad.column)
+    check_range(found, first.origin, first.dtype, where=place)
+    return evaluate([each.output for each in maps], first.on(chunk))
 
 
 @dataclass(frozen=True)
 class DrawSample:
-    """A draw in proportion to the weights, or by what rows cost at some anchors.
+    """Priority sample in proportion to weights, or to weights times costs at some anchors.
 
     Parameters
     ----------
@@ -94,9 +110,9 @@ class DrawSample:
         Rows to draw.
     seed : int
     anchors : ndarray or None, default=None
-        Points by whose nearest each row is judged; None draws by weight alone.
+        The cost of a row is its loss to the nearest of these points; None draws by weight alone.
     average : float, default=0
-        Average cost; it is added to that of every row, so that all have their chance.
+        Average cost, which is added to that of every row, so that all rows can be drawn.
     """
 
     spec: EngineSpec
@@ -105,17 +121,18 @@ class DrawSample:
     anchors: Floats | None = None
     average: float = 0.0
 
-    def __call__(self, piece: Piece) -> PrioritySample:
-        """DrawSample from a piece."""
-        engine = self.spec.on(piece)
+    description: ClassVar[str] = DRAWING
+
+    def __call__(self, chunk: Chunk) -> PrioritySample:
+        engine = self.spec.on(chunk)
         costs: Floats | None = None
         if self.anchors is not None:
             costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
             engine.update_costs(costs, self.anchors)
-        return self.by_cost(engine, piece.number, costs)
+        return self.by_cost(engine, chunk.number, costs)
 
     def by_cost(self, engine: ResidentEngine, number: int, costs: Floats | None) -> PrioritySample:
-        """DrawSample from the rows of an engine, a piece of the given number, by what they cost."""
+        """Sample of the rows of an engine, chunk ``number``, by their costs."""
         weights = np.array(engine.data.weights_or_ones())
         measures = weights
         if costs is not None:
@@ -124,14 +141,14 @@ class DrawSample:
         rows = engine.data.rows
         if engine.data.is_sparse:
             return PrioritySample.of(self.count, rows, weights, measures, rng)
-        # In one dtype, whatever that of the piece; of those rows alone that are kept.
+        # Chunks may differ in dtype. Only the rows that are drawn are converted.
         kept = PrioritySample.of(self.count, np.arange(len(weights)), weights, measures, rng)
         return replace(kept, rows=np.asarray(rows[kept.rows]).astype(engine.dtype))
 
 
 @dataclass(frozen=True)
 class CoresetSample:
-    """Rows drawn to stand for all, and the weight around each anchor."""
+    """Rows drawn for a coreset, and the total weight of the rows nearest to each anchor."""
 
     drawn: PrioritySample
     masses: Floats
@@ -140,33 +157,34 @@ class CoresetSample:
         return CoresetSample(self.drawn + other.drawn, self.masses + other.masses)
 
     @classmethod
-    def trimmed(cls, parts: Sequence[CoresetSample]) -> list[CoresetSample]:
-        """Parts that will be added, without rows that will not be among the highest of all."""
-        draws = PrioritySample.trimmed([part.drawn for part in parts])
-        return [replace(part, drawn=drawn) for part, drawn in zip(parts, draws, strict=True)]
+    def trimmed(cls, samples: Sequence[CoresetSample]) -> list[CoresetSample]:
+        """Samples to be added, without rows that cannot be in their sum."""
+        draws = PrioritySample.trimmed([sample.drawn for sample in samples])
+        return [replace(one, drawn=drawn) for one, drawn in zip(samples, draws, strict=True)]
 
 
 @dataclass(frozen=True)
 class DrawCoreset:
-    """A draw by weight and cost, and what the surroundings of each anchor weigh."""
+    """Draw by weight and cost, and the total weight of the rows nearest to each anchor."""
 
     draw: DrawSample
 
-    def __call__(self, piece: Piece) -> CoresetSample:
-        """DrawSample from a piece, and weigh it."""
+    description: ClassVar[str] = DRAWING
+
+    def __call__(self, chunk: Chunk) -> CoresetSample:
         anchors = self.draw.anchors
         assert anchors is not None
-        engine = self.draw.spec.on(piece)
-        seen = engine.assign(anchors, distances=True, memberships=False)
-        costs = engine.problem.loss.value(seen.distances.astype(np.float64) ** 2)
+        engine = self.draw.spec.on(chunk)
+        found = engine.assign(anchors, distances=True, memberships=False)
+        costs = engine.problem.loss.value(found.distances.astype(np.float64) ** 2)
         weights = engine.data.weights_or_ones()
-        masses: Floats = np.bincount(seen.labels, weights, len(anchors)).astype(np.float64)
-        return CoresetSample(self.draw.by_cost(engine, piece.number, costs), masses)
+        masses: Floats = np.bincount(found.labels, weights, len(anchors)).astype(np.float64)
+        return CoresetSample(self.draw.by_cost(engine, chunk.number, costs), masses)
 
 
 @dataclass(frozen=True)
 class Total:
-    """A number, or several, that add."""
+    """A number or an array that adds."""
 
     value: Any
 
@@ -176,15 +194,16 @@ class Total:
 
 @dataclass(frozen=True)
 class Cost:
-    """Weighted total of the losses to the nearest anchor, if each candidate alone were one more."""
+    """Total loss to the nearest anchor, if each candidate alone were one more anchor."""
 
     spec: EngineSpec
     anchors: Floats
     candidates: Floats
 
-    def __call__(self, piece: Piece) -> Total:
-        """Totals of a piece."""
-        engine = self.spec.on(piece)
+    description: ClassVar[str] = MOVING
+
+    def __call__(self, chunk: Chunk) -> Total:
+        engine = self.spec.on(chunk)
         costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
         if len(self.anchors):
             engine.update_costs(costs, self.anchors)
@@ -193,18 +212,19 @@ class Cost:
 
 @dataclass(frozen=True)
 class WorstRows:
-    """The largest need of a row, and some rows that have it."""
+    """Largest weighted loss of a row, and up to ``CANDIDATES`` rows that have it."""
 
-    need: float
+    loss: float
     rows: Floats
 
     def __add__(self, other: WorstRows) -> WorstRows:
-        if self.need != other.need:
-            return self if self.need > other.need else other
-        return WorstRows(self.need, _thinned(np.concatenate([self.rows, other.rows])))
+        if self.loss != other.loss:
+            return self if self.loss > other.loss else other
+        return WorstRows(self.loss, _thinned(np.concatenate([self.rows, other.rows])))
 
 
 def _thinned(rows: Any) -> Any:
+    """At most ``CANDIDATES`` of the rows, evenly spaced."""
     return rows[:: max(1, -(-len(rows) // CANDIDATES))]
 
 
@@ -215,24 +235,23 @@ class FindWorstRows:
     spec: EngineSpec
     centers: Floats
 
-    def __call__(self, piece: Piece) -> WorstRows:
-        """The find_worst_rows rows of a piece."""
-        engine = self.spec.on(piece)
-        needs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
+    description: ClassVar[str] = MOVING
+
+    def __call__(self, chunk: Chunk) -> WorstRows:
+        engine = self.spec.on(chunk)
+        costs = np.full(engine.n_rows, np.inf, dtype=engine.dtype)
         if len(self.centers):
-            engine.update_costs(needs, self.centers)
+            engine.update_costs(costs, self.centers)
         weights = engine.data.weights_or_ones()
-        needed = np.where(weights > 0, needs, 0) * weights
-        largest = float(needed.max())
-        alike = np.flatnonzero(needed == largest) if largest > 0 else np.array([], dtype=np.intp)
-        return WorstRows(
-            largest, engine.take(_thinned(alike)) if len(alike) else engine.take(alike)
-        )
+        weighted = np.where(weights > 0, costs, 0) * weights
+        largest = float(weighted.max())
+        worst = np.flatnonzero(weighted == largest) if largest > 0 else np.array([], dtype=np.intp)
+        return WorstRows(largest, engine.take(_thinned(worst)))
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Rows that were asked for, with their weights."""
+    """Chosen rows of each chunk, with their weights."""
 
     rows: tuple[Any, ...] = ()
     weights: tuple[Floats | None, ...] = ()
@@ -243,22 +262,23 @@ class Taken:
 
 @dataclass(frozen=True)
 class Take:
-    """Rows of positive weight by their number among all of these."""
+    """Rows of positive weight, chosen by their number among all of these."""
 
     spec: EngineSpec
     wanted: NDArray[np.integer]
     offsets: NDArray[np.integer] = field(repr=False)
-    """Rows of positive weight before each piece, and in all."""
+    """Rows of positive weight before each chunk, and in all."""
 
-    def __call__(self, piece: Piece) -> Taken:
-        """Those in a piece."""
-        begin, end = self.offsets[piece.number], self.offsets[piece.number + 1]
+    description: ClassVar[str] = DRAWING
+
+    def __call__(self, chunk: Chunk) -> Taken:
+        begin, end = self.offsets[chunk.number], self.offsets[chunk.number + 1]
         first, last = np.searchsorted(self.wanted, [begin, end])
         places = self.wanted[first:last] - begin
-        weights = piece.weights
+        weights = chunk.weights
         if weights is not None:
             places = np.flatnonzero(weights > 0)[places]
-        rows = piece.rows[places]
+        rows = chunk.rows[places]
         if not sp.issparse(rows):
             rows = np.asarray(rows).astype(self.spec.dtype)
         return Taken((rows,), (None if weights is None else weights[places],))

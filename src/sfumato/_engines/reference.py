@@ -1,6 +1,6 @@
-"""The specification: NumPy, written to be read, never optimized.
+"""The reference engine: the specification of all passes, in plain NumPy, not optimized.
 
-Computes in float64 whatever the precision of the data.
+Computes in float64 for data of any precision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ class ReferenceEngine(ResidentEngine):
     """Plain NumPy, one block of rows at a time."""
 
     def sweep(self, centers: Floats) -> Statistics:
-        """One pass: statistics at the given centers."""
         weights = self.data.weights_or_ones()
         total = Statistics.zero(*centers.shape)
         for block, rows in self.data.blocks():
@@ -44,7 +43,6 @@ class ReferenceEngine(ResidentEngine):
     def assign(
         self, centers: Floats, *, distances: bool = False, memberships: bool = True
     ) -> Assignment:
-        """Labels of all rows, with distances and memberships as wanted."""
         weights = self.data.weights_or_ones()
         labels = np.empty(self.n_rows, dtype=np.int32)
         nearest = np.empty(self.n_rows, dtype=self.data.dtype)
@@ -79,21 +77,18 @@ class ReferenceEngine(ResidentEngine):
         return entries
 
     def distances(self, centers: Floats) -> Floats:
-        """Distances of all rows to all centers, in the precision of the data."""
         distances = np.empty((self.n_rows, len(centers)), dtype=self.data.dtype)
         for block, rows in self.data.blocks():
             distances[block] = np.sqrt(squared_distances(rows, centers))
         return distances
 
     def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
-        """Smallest distance of each row to any center, each measured in that center's unit."""
         smallest = np.empty(self.n_rows, dtype=self.data.dtype)
         for block, rows in self.data.blocks():
             smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
         return smallest
 
     def update_costs(self, costs: Floats, centers: Floats) -> None:
-        """Lower each row's cost, in place, to the smallest loss to any of the given centers."""
         for block, rows in self.data.blocks():
             losses = self.problem.loss.value(squared_distances(rows, centers))
             costs[block] = np.minimum(costs[block], losses.min(axis=1))
@@ -101,7 +96,6 @@ class ReferenceEngine(ResidentEngine):
     def candidate_costs(
         self, costs: Floats, candidates: Floats, losses: Floats | None = None
     ) -> Floats:
-        """Weighted total of the costs if each candidate alone were added to the centers."""
         weights = self.data.weights_or_ones()
         totals = np.zeros(len(candidates))
         for block, rows in self.data.blocks():

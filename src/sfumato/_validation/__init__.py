@@ -1,12 +1,12 @@
-"""User input becomes Data, or ChunkedData: the only package that raises about input."""
+"""Checks of what users give to estimators, which becomes Data or ChunkedData."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sfumato._data import Data
+from sfumato._engines import is_chunked
 from sfumato._engines.chunked import ChunkedData
-from sfumato._engines.runners import is_chunked
 from sfumato._typing import Floats
 from sfumato._validation.arrays import check_enough_rows, check_fit_data, check_new_data
 from sfumato._validation.batches import batch_data, batches, check_first_batch
@@ -32,9 +32,9 @@ __all__ = [
 def fit_input(
     estimator: Any, X: Any, sample_weight: Any, checksum: bool = False
 ) -> Data | ChunkedData:
-    """Training data, at hand or in pieces; sets ``n_features_in_`` and ``feature_names_in_``.
+    """Training data, in memory or in chunks; sets ``n_features_in_`` and ``feature_names_in_``.
 
-    Pieces are given a checksum, if it is wanted, in the pass that looks at them.
+    ``checksum`` is for data in chunks: whether the pass that inspects them computes it.
     """
     if is_chunked(X):
         return check_fit_chunks(estimator, X, sample_weight, checksum)
@@ -42,14 +42,14 @@ def fit_input(
 
 
 def new_input(
-    estimator: Any, X: Any, sample_weight: Any, origin: Floats, look: bool = False
+    estimator: Any, X: Any, sample_weight: Any, origin: Floats, inspect: bool = False
 ) -> Data | ChunkedData:
-    """Data for a fitted estimator, at hand or in pieces.
+    """Data for a fitted estimator, in memory or in chunks.
 
-    Pieces are looked at in a pass of its own only if that is wanted.
+    ``inspect`` is for data in chunks: whether a pass of its own checks all values.
     """
     if is_chunked(X):
-        return check_new_chunks(estimator, X, sample_weight, origin, look)
+        return check_new_chunks(estimator, X, sample_weight, origin, inspect)
     return check_new_data(estimator, X, sample_weight, origin)
 
 

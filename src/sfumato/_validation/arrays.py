@@ -1,7 +1,6 @@
-"""Rows at hand become Data.
+"""Checks of rows in memory, which become Data.
 
-Messages say what was given, what is wrong and what to do. No array is copied whole, except where
-its type leaves no choice (lists, objects, half precision, CSC).
+Rows are copied only if engines cannot read their type (lists, objects, half precision, CSC).
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from sfumato import _checks
 from sfumato._data import Data, computing_dtype, csr_or_dense, distinct_rows
-from sfumato._survey import RangeSummary, summarize_range
+from sfumato._inspection import RangeSummary, check_range, or_float64, summarize_range
 from sfumato._typing import Floats
-from sfumato._validation.limits import check_overflow, check_total, check_underflow
 from sfumato.exceptions import ParameterError
+
+ALL_ZERO = "sample_weight is zero everywhere; at least one row needs a weight > 0."
 
 
 def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
@@ -24,10 +25,10 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     rows = _check_rows(estimator, X, reset=True)
     weights = check_weights(sample_weight, rows.shape[0])
     dtype = computing_dtype(rows)
-    found = checked_range(rows, weights)
+    found = summarize_range(rows, weights)
     origin = found.middle.astype(dtype).astype(np.float64)
-    check_overflow("X", found, origin, dtype)
-    check_underflow(found, dtype)
+    check_range(found, origin, dtype)
+    check_spread(found, dtype)
     return Data(rows, weights, dtype, origin)
 
 
@@ -38,7 +39,7 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     dtype = computing_dtype(rows)
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
-    check_overflow("X", checked_range(rows, weights), origin, dtype)
+    check_range(summarize_range(rows, weights), origin, dtype)
     return Data(rows, weights, dtype, origin)
 
 
@@ -62,7 +63,7 @@ def check_row_count(n_rows: int, n_clusters: int) -> None:
 
 
 def raise_too_few_distinct(count: int, n_clusters: int) -> NoReturn:
-    """Say that there are fewer different rows than clusters."""
+    """Raise about fewer distinct rows than clusters."""
     raise ParameterError(
         f"X has only {count} distinct rows of positive weight, fewer than "
         f"n_clusters={n_clusters}; use n_clusters <= {max(1, count)}.",
@@ -71,16 +72,8 @@ def raise_too_few_distinct(count: int, n_clusters: int) -> NoReturn:
     )
 
 
-def checked_range(rows: Any, weights: Floats | None) -> RangeSummary:
-    """RangeSummary of rows; raises at the first value that is not finite."""
-    found = summarize_range(rows, weights)
-    if found.bad is not None:
-        raise found.bad.error()
-    return found
-
-
 def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
-    """Rows as an ndarray or a CSR array of some real dtype, whatever they came in."""
+    """Rows as an ndarray or a CSR array of some real dtype."""
     try:
         rows = validate_data(
             estimator,
@@ -102,7 +95,7 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def _not_numbers(X: Any) -> str | None:
-    """Why X cannot be read as real numbers: where the first value is that is none, in words."""
+    """Why X cannot be read as real numbers, with the place of the first value that is none."""
     names = getattr(X, "columns", None)
     try:
         table = X if sp.issparse(X) else np.asarray(X)
@@ -132,33 +125,31 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Weights as a float64 array, or None if all are one."""
     if sample_weight is None:
         return None
-    given = np.asarray(sample_weight)
-    try:
-        if np.iscomplexobj(given):
-            raise TypeError("complex numbers have no order")
-        weights = np.asarray(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"sample_weight is not an array of numbers ({error}); it must have one weight per row, "
-            f"shape ({n_rows},)."
-        ) from error
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {weights.shape}; it must have one weight per row, shape "
-            f"({n_rows},)."
-        )
-    if not np.isfinite(weights).all():
-        row = int(np.argmax(~np.isfinite(weights)))
-        raise ValueError(f"sample_weight contains {weights[row]} at row {row}; use finite weights.")
-    if (weights < 0).any():
-        row = int(np.argmax(weights < 0))
-        raise ValueError(
-            f"sample_weight is negative at row {row}: {weights[row]:g}; use weights >= 0, and 0 to "
-            "leave a row out."
-        )
+    weights = _checks.check_weights(sample_weight, n_rows)
     if not weights.any():
-        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight > 0.")
+        raise ValueError(ALL_ZERO)
     check_total(float(weights.max()), n_rows)
     return None if (weights == 1).all() else weights
+
+
+def check_total(largest: float, n_rows: int) -> None:
+    """Raise if sums over weighted rows would leave the range of float64."""
+    limits = np.finfo(np.float64)
+    if not np.sqrt(limits.tiny) < largest <= np.sqrt(limits.max) / n_rows:
+        raise ValueError(
+            f"sample_weight goes up to {largest:.3g}, so that sums over the rows over- or "
+            f"underflow; rescale it, e.g. sample_weight / {largest:.1g}: only ratios matter to "
+            "the centers."
+        )
+
+
+def check_spread(summary: RangeSummary, dtype: np.dtype[np.floating]) -> None:
+    """Raise if squared distances between different rows would underflow."""
+    spread = summary.spread()
+    limits = np.finfo(dtype)
+    limit = float(np.sqrt(limits.tiny / limits.eps))
+    if 0 < spread < limit:
+        raise ValueError(
+            f"X spreads over only {spread:.3g}, so that squared distances underflow {dtype.name} "
+            f"(the limit is {limit:.3g}); rescale it, e.g. X / {spread:.1g}" + or_float64(dtype)
+        )

@@ -1,4 +1,4 @@
-"""Data in pieces becomes ChunkedData: one pass looks at all of it."""
+"""Checks of data in chunks, which becomes ChunkedData: one pass inspects all of it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._checks import raise_bad_weight
+from sfumato._engines import find_runner
 from sfumato._engines.chunked import ChunkedData, Runner
-from sfumato._engines.runners import find_runner
-from sfumato._inspection import Inspect, Inspection
+from sfumato._inspection import Inspect, Inspection, check_range, raise_not_finite
 from sfumato._typing import Floats
-from sfumato._validation.arrays import check_row_count, raise_too_few_distinct
-from sfumato._validation.limits import check_overflow, check_total, check_underflow
+from sfumato._validation.arrays import (
+    ALL_ZERO,
+    check_row_count,
+    check_spread,
+    check_total,
+    raise_too_few_distinct,
+)
 
 
 def check_fit_chunks(
     estimator: Any, X: Any, sample_weight: Any, checksum: bool = False
 ) -> ChunkedData:
-    """Check training data in pieces; sets ``n_features_in_`` and ``feature_names_in_``."""
+    """Check training data in chunks; sets ``n_features_in_`` and ``feature_names_in_``."""
     runner = find_runner(X, sample_weight)
     _keep_names(estimator, runner)
-    look = Inspect(runner.n_features, estimator.n_clusters, checksum)
-    inspection = _inspect(X, runner, look)
+    inspection = _inspect(X, runner, Inspect(runner.n_features, estimator.n_clusters, checksum))
     dtype = _precision(inspection.dtypes == {np.dtype(np.float32).str})
     sparse = True in inspection.sparse
-    found = inspection.survey
+    found = inspection.range
     middle = np.zeros(runner.n_features) if sparse else found.middle
     origin = middle.astype(dtype).astype(np.float64)
-    check_overflow("X", found, origin, dtype)
-    check_underflow(found, dtype)
+    check_range(found, origin, dtype)
+    check_spread(found, dtype)
     n_rows = sum(rows for _, rows, _ in inspection.sizes)
     check_total(inspection.heaviest, n_rows)
     return ChunkedData(
@@ -46,20 +51,20 @@ def check_fit_chunks(
 
 
 def check_new_chunks(
-    estimator: Any, X: Any, sample_weight: Any, origin: Floats, look: bool
+    estimator: Any, X: Any, sample_weight: Any, origin: Floats, inspect: bool
 ) -> ChunkedData:
     """Check data for a fitted estimator.
 
-    Values are inspected in a pass of its own if that is wanted; otherwise by whoever computes with
-    them, a piece at a time.
+    If ``inspect``, values are inspected in a pass of their own; otherwise chunk by chunk, when
+    results are computed.
     """
     runner = find_runner(X, sample_weight)
     _compare_names(estimator, runner)
     dtype = _precision(runner.dtype == np.float32)
-    if look:
-        check_overflow("X", _inspect(X, runner, Inspect(runner.n_features)).survey, origin, dtype)
-    nobody = np.zeros(1, dtype=np.int64)
-    return ChunkedData(runner, dtype, origin, nobody, runner.n_rows or 0, False)
+    if inspect:
+        check_range(_inspect(X, runner, Inspect(runner.n_features)).range, origin, dtype)
+    not_counted = np.zeros(1, dtype=np.int64)
+    return ChunkedData(runner, dtype, origin, not_counted, runner.n_rows or 0, False)
 
 
 def check_enough_chunks(data: ChunkedData, n_clusters: int) -> None:
@@ -69,13 +74,13 @@ def check_enough_chunks(data: ChunkedData, n_clusters: int) -> None:
         raise_too_few_distinct(data.distinct, n_clusters)
 
 
-def _inspect(X: Any, runner: Runner, look: Inspect) -> Inspection:
-    """What a pass sees; raises about whatever is wrong."""
-    inspection: Inspection | None = runner.reduce(look)
+def _inspect(X: Any, runner: Runner, inspect: Inspect) -> Inspection:
+    """Summary of all chunks; raises if one is wrong."""
+    inspection: Inspection | None = runner.reduce(inspect)
     if inspection is None:
         source = getattr(X, "source", None) or repr(X)
         raise ValueError(f"{source} holds no rows; give at least one.")
-    _check_pieces(runner, inspection)
+    _check_chunks(runner, inspection)
     return inspection
 
 
@@ -84,36 +89,33 @@ def _precision(single: bool) -> np.dtype[np.floating]:
 
 
 def _cumulated(inspection: Inspection) -> NDArray[np.int64]:
-    """Rows of positive weight before each piece; pieces without rows were not seen."""
+    """Rows of positive weight before each chunk, and in all; empty chunks are not in ``sizes``."""
     counts = np.zeros(1 + max(number for number, _, _ in inspection.sizes), dtype=np.int64)
     for number, _, positive in inspection.sizes:
         counts[number] = positive
     return np.concatenate([[0], np.cumsum(counts)])
 
 
-def _check_pieces(runner: Runner, inspection: Inspection) -> None:
-    """Raise about the first piece in which something is wrong."""
+def _check_chunks(runner: Runner, inspection: Inspection) -> None:
+    """Raise about the first chunk that is wrong."""
     wrong = inspection.wrong
     if wrong is not None and wrong.value is not None:
-        where = runner.where(wrong.piece, wrong.value.row, wrong.value.column)
-        raise wrong.value.error(where)
+        where = runner.where(wrong.number, wrong.value.row, wrong.value.column)
+        raise_not_finite(wrong.value, where)
     if wrong is not None and wrong.weight is not None:
         row, weight = wrong.weight
-        raise ValueError(
-            f"The weight of {runner.where(wrong.piece, row)} is {weight:g}; use finite weights "
-            ">= 0, and 0 to leave a row out."
-        )
+        raise_bad_weight(weight, runner.where(wrong.number, row))
     if wrong is not None:
         raise ValueError(
-            f"The piece of X that begins at {runner.where(wrong.piece, 0)} {wrong.problem}; all "
-            "pieces must be tables of real numbers with the same columns."
+            f"The chunk of X that begins at {runner.where(wrong.number, 0)} {wrong.problem}; all "
+            "chunks must be tables of real numbers with the same columns."
         )
     if len(inspection.sparse) > 1:
         raise ValueError(
-            "Some pieces of X are sparse and others dense; make all of them CSR, or all dense."
+            "Some chunks of X are sparse and others dense; make all of them CSR, or all dense."
         )
     if not inspection.heaviest > 0:
-        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight > 0.")
+        raise ValueError(ALL_ZERO)
 
 
 def _keep_names(estimator: Any, runner: Runner) -> None:

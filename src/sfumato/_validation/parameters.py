@@ -1,4 +1,4 @@
-"""Parameters of estimators, checked, and estimators put back where a fit fails."""
+"""Checks of the parameters of estimators, and their state after a fit that failed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato._checks import require_integer
-from sfumato._survey import RangeSummary
+from sfumato._inspection import RangeSummary, check_range
 from sfumato._typing import Floats
-from sfumato._validation.limits import check_overflow
 from sfumato.exceptions import ParameterError
 
 
 def check_counts(estimator: Any) -> None:
-    """Check the numbers among an estimator's parameters that need no data."""
+    """Check the numbers among an estimator's parameters."""
     require_integer("n_clusters", estimator.n_clusters, least=1, advice="use e.g. 8")
     require_integer("max_iter", estimator.max_iter, least=1, advice="use e.g. 300")
     if not (isinstance(estimator.n_init, str) and estimator.n_init == "auto"):
@@ -68,13 +67,13 @@ def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats
             "be finite."
         )
     extent = RangeSummary(data.origin, centers.min(axis=0), centers.max(axis=0), len(centers))
-    check_overflow(source, extent, data.origin, data.dtype)
+    check_range(extent, data.origin, data.dtype, source=source)
     return centers
 
 
 @contextmanager
 def restored_on_failure(estimator: Any) -> Iterator[None]:
-    """Put an estimator back into its former state if a fit fails, whatever went wrong."""
+    """Put an estimator back into its former state if a fit raises anything."""
     before = dict(estimator.__dict__)
     try:
         yield

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato._engines.base import OUTLIER
+from sfumato._engines.stream import compute_together
 from sfumato.cli import tables
 from sfumato.cli.memory import chunk_sizes, size_text
 from sfumato.cli.progress import StreamProgress
@@ -22,7 +23,6 @@ from sfumato.estimators import REFCMFS, CappedREFCMFS
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
 from sfumato.streams import Stream
-from sfumato.streams._lazy import together
 
 GROUP_LINES = 1 << 16
 """Lines of a row group of a Parquet file, at least: those of small chunks are collected."""
@@ -154,7 +154,7 @@ class Results:
         observer = self.rows.observer
         if observer is not None:
             observer.begin("writing results", self.rows.n_rows)
-        with closing(together(said)) as chunks:
+        with closing(compute_together(said)) as chunks:
             for chunk, values in chunks:
                 end = self.n_rows + chunk.rows.shape[0]
                 yield _ids(chunk.ids, self.n_rows, end), values

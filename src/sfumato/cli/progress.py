@@ -14,17 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.text import Text
 from sklearn.callback import CallbackContext
 
-PASSES = {
-    "look": "looking at the data",
-    "draw": "drawing rows",
-    "represent": "drawing rows",
-    "take": "drawing rows",
-    "cost": "moving an empty cluster",
-    "find_worst_rows": "moving an empty cluster",
-    "sweep": "measuring the result",
-    "write": "writing results",
-}
-"""What passes are for; sweeps of iterations are counted instead."""
+from sfumato._engines.passes import SWEEP
 
 FALLS = 4
 """Falls of the objective from which the number of further ones is estimated."""
@@ -172,8 +162,8 @@ class StreamProgress:
         """A pass begins."""
         self.passes += 1
         self._pass_began = time.monotonic()
-        text = PASSES.get(what, what)
-        if what == "sweep" and self._iteration is not None:
+        text = what
+        if what == SWEEP and self._iteration is not None:
             text = self._iteration
         self.bar.reset(self.task, total=n_rows, description=text, rows="")
 

@@ -22,10 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
 from sfumato._checks import resolve_name
-from sfumato._engines import ENGINES, make_engine
+from sfumato._engines import ENGINES, is_lazy, make_engine
 from sfumato._engines import base as outputs
 from sfumato._engines.base import OUTLIER, Assignment, Engine, ResidentEngine
-from sfumato._engines.runners import is_lazy
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
 from sfumato._outliers import cluster_radii, radii_of, sample_rows

@@ -18,6 +18,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._data import Chunk as Chunk
+from sfumato._data import Location as Location
 from sfumato.exceptions import StreamError, one_line
 
 CHUNK_BYTES = 1 << 25
@@ -34,44 +36,6 @@ CACHE_LINE = 64
 """Bytes of a cache line; loads of vectors that straddle two lines are slower."""
 
 T = TypeVar("T")
-
-
-class Location(NamedTuple):
-    """Origin of a chunk, for messages.
-
-    Attributes
-    ----------
-    source : str
-        Path of a file, or a description such as "chunk 17 of the iterable".
-    first_row : int
-        Number of the chunk's first row within that source, counting from 0.
-    """
-
-    source: str
-    first_row: int
-
-
-class Chunk(NamedTuple):
-    """Consecutive rows of a stream.
-
-    Attributes
-    ----------
-    rows : ndarray or csr_array of shape (n_rows, n_features)
-        Real numbers (bool, int, uint, float32 or float64), at least one row. They may lie in a
-        buffer that is used again: see ``Stream.chunks``.
-    weights : ndarray of shape (n_rows,) or None
-        Finite, nonnegative float64 weights.
-    location : Location
-        Origin of the rows.
-    ids : sequence or None
-        Identifiers of the rows, if the stream was opened with ``ids``: an Arrow array, or an
-        ndarray.
-    """
-
-    rows: Any
-    weights: NDArray[np.float64] | None
-    location: Location
-    ids: Any = None
 
 
 class PassObserver(Protocol):
@@ -156,7 +120,7 @@ class Stream(ABC):
             for chunk in chunks:
                 self._check_size(len(sizes), chunk)
                 sizes.append(chunk.rows.shape[0])
-                yield chunk
+                yield chunk._replace(number=len(sizes) - 1)
                 del chunk  # Frees its memory before the next one is waited for.
         self._check_unchanged()
         self._check_count(len(sizes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato import _checks
 from sfumato._native import core
 from sfumato.exceptions import StreamError
 from sfumato.streams._base import Location
@@ -86,22 +86,11 @@ def _first_word(rows: Any, location: Location) -> str:
 
 
 def check_weights(values: Any, n_rows: int, location: Location) -> NDArray[np.float64]:
-    """Weights as float64, one for each row, none of them negative or not finite."""
-    weights = np.asarray(values)
-    if weights.dtype.kind not in NUMBERS or weights.shape != (n_rows,):
-        raise StreamError(
-            f"{location.source} has weights of type {weights.dtype} and shape {weights.shape}; "
-            f"give one number for each of its {n_rows} rows."
-        )
-    weights = weights.astype(np.float64, copy=False)
-    good = (weights >= 0) & (weights < math.inf)
-    if not good.all():
-        row = int(np.argmin(good))
-        raise StreamError(
-            f"{location.source} has the weight {weights[row]} in row {location.first_row + row} "
-            "(counting from 0); weights must be finite and not negative."
-        )
-    return weights
+    """Weights of a chunk as float64, one for each row, finite and not negative."""
+    name = f"The array of weights of {location.source}"
+    return _checks.check_weights(
+        values, n_rows, name=name, first_row=location.first_row, error=StreamError
+    )
 
 
 def fill_rows(columns: Sequence[NDArray[Any]], out: NDArray[Any]) -> None:

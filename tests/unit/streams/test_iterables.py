@@ -72,11 +72,11 @@ def test_the_first_chunk_is_looked_at_when_the_stream_is_made() -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0], r"shape \(1,\); give one number for each of its 2 rows"),
+        ([1.0], r"shape \(1,\), but there are 2 rows; give one weight per row"),
         (["a", "b"], "<U1"),
-        ([1.0, -2.0], "the weight -2.0 in row 1"),
-        ([np.nan, 1.0], "the weight nan in row 0"),
-        ([np.inf, 1.0], "the weight inf in row 0"),
+        ([1.0, -2.0], "holds -2 at row 1"),
+        ([np.nan, 1.0], "holds nan at row 0"),
+        ([np.inf, 1.0], "holds inf at row 0"),
     ],
 )
 def test_bad_weights_are_named(weights: Any, message: str) -> None:

@@ -126,7 +126,7 @@ def test_a_bad_weight_is_named_by_its_row(kind: str, bad: float, tmp_path: Path)
     where = r"chunk 2 of the iterable.* row 5" if kind == "frames" else "row 9"
     with pytest.raises(StreamError, match=where) as caught:
         made.read(found)
-    assert f"the weight {bad}" in str(caught.value)
+    assert f"holds {bad:g} at" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [*made.FILES, "array", "csr", "pandas", "table"])

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from sfumato import FuzzyClustering
-from sfumato._data import Piece
+from sfumato._data import Chunk
 from sfumato._engines.dask import DaskRunner
 from tests.catalogue import blobs, start_near
 from tests.unit.engines.dask.clusters import idle
@@ -205,8 +205,8 @@ def test_the_scheduler_gone() -> None:
         process.communicate()
 
 
-def first(piece: Piece) -> Any:
-    return float(piece.rows[0, 0])
+def first(chunk: Chunk) -> Any:
+    return float(chunk.rows[0, 0])
 
 
 # Errors of tasks.

@@ -13,9 +13,9 @@ import pytest
 import scipy.sparse as sp
 
 from sfumato import REFCMFS, Capped, FuzzyClustering, Hard, Power, Simplex
-from sfumato._data import Piece
+from sfumato._data import Chunk
 from sfumato._engines.dask import DaskRunner
-from sfumato._engines.dask_graph import FAN_IN, TASKS_PER_THREAD, group_blocks, split_group
+from sfumato._engines.dask_graph import FAN_IN, TASKS_PER_THREAD, group_chunks, split_group
 from sfumato._engines.passes import Total
 from sfumato.streams import stream
 from tests.catalogue import blobs, each, every_loss, row_weights, sparse_blobs, start_near
@@ -53,17 +53,17 @@ ignore_iterations = pytest.mark.filterwarnings(
 @ignore_iterations
 @every_loss
 @each("membership", FEW_MEMBERSHIPS)
-def test_the_same_as_at_hand_and_from_a_stream(loss: Any, membership: Any) -> None:
+def test_the_same_as_in_memory_and_from_a_stream(loss: Any, membership: Any) -> None:
     X, weights = blobs(300), row_weights(300)
     model = made(start_near(X), loss=loss, membership=membership)
-    at_hand = model.fit(X, sample_weight=weights)
+    in_memory = model.fit(X, sample_weight=weights)
     parts = [part for part in np.split(X, np.cumsum(SIZES)[:-1]) if len(part)]
     streamed = made(start_near(X), loss=loss, membership=membership)
     streamed.fit(stream(lambda: iter(parts)), sample_weight=weights)
     model = made(start_near(X), loss=loss, membership=membership)
     with dask.config.set(scheduler="sync"):
         model.fit(chunked(X), sample_weight=da.from_array(weights, chunks=77))
-    assert_same(model, at_hand)
+    assert_same(model, in_memory)
     assert_same(model, streamed)
 
 
@@ -111,8 +111,8 @@ def test_seeds_from_sorted_chunks_are_as_good() -> None:
     array = da.from_array(X, chunks=(100, 2))
     with dask.config.set(scheduler="sync"):
         apart = [REFCMFS(8, random_state=seed).fit(array).objective_ for seed in range(10)]
-    at_hand = [REFCMFS(8, random_state=seed).fit(X).objective_ for seed in range(10)]
-    assert np.median(apart) <= 1.01 * np.median(at_hand)
+    in_memory = [REFCMFS(8, random_state=seed).fit(X).objective_ for seed in range(10)]
+    assert np.median(apart) <= 1.01 * np.median(in_memory)
 
 
 # Laziness.
@@ -126,7 +126,7 @@ def forbidden(*args: Any, **kwargs: Any) -> Any:
 def test_results_are_lazy_and_chunked_like_the_rows(storage: Any) -> None:
     X = sparse_blobs(300)
     array = chunked(X).map_blocks(storage, dtype=X.dtype, meta=storage(np.empty((0, 6))))
-    at_hand = FuzzyClustering(5, loss=Capped(4.0), init=start_near(X)).fit(storage(X))
+    in_memory = FuzzyClustering(5, loss=Capped(4.0), init=start_near(X)).fit(storage(X))
     model = FuzzyClustering(5, loss=Capped(4.0), init=start_near(X)).fit(array)
     with dask.config.set(scheduler=forbidden):
         results = {
@@ -139,7 +139,7 @@ def test_results_are_lazy_and_chunked_like_the_rows(storage: Any) -> None:
         results |= {name: getattr(model, name)(array) for name in asked}
         marked = model.predict(array, mark_outliers=True)
     for name, lazy in results.items():
-        expected = getattr(at_hand, name) if name.endswith("_") else getattr(at_hand, name)(X)
+        expected = getattr(in_memory, name) if name.endswith("_") else getattr(in_memory, name)(X)
         assert isinstance(lazy, da.Array), name
         assert lazy.chunks[0] == SIZES, name
         assert lazy.shape == expected.shape, name
@@ -149,8 +149,8 @@ def test_results_are_lazy_and_chunked_like_the_rows(storage: Any) -> None:
         if sp.issparse(found):
             found, expected = found.toarray(), expected.toarray()
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=name)
-    np.testing.assert_array_equal(marked, at_hand.predict(X, mark_outliers=True))
-    np.testing.assert_allclose(model.score(array), at_hand.score(X), rtol=1e-10)
+    np.testing.assert_array_equal(marked, in_memory.predict(X, mark_outliers=True))
+    np.testing.assert_allclose(model.score(array), in_memory.score(X), rtol=1e-10)
 
 
 def test_lazy_results_come_from_workers(client: distributed.Client) -> None:
@@ -174,7 +174,7 @@ class Heavy:
     def __reduce__(self) -> Any:
         return unpacked, ()
 
-    def __call__(self, piece: Piece) -> Total:
+    def __call__(self, chunk: Chunk) -> Total:
         return Total([(os.getpid(), received)])
 
 
@@ -187,27 +187,27 @@ def unpacked() -> Heavy:
 def test_centers_go_to_each_worker_once(client: distributed.Client) -> None:
     runner = DaskRunner(da.zeros((40, 1 << 17), chunks=(1, -1)))
     found = runner.reduce(Heavy()).value
-    assert len(found) == 40, "a task per block"
+    assert len(found) == 40, "a result per chunk"
     most = dict(sorted(found))
-    assert len(most) == 2, "both workers had blocks"
-    assert max(most.values()) <= 3, "and not a copy per block"
+    assert len(most) == 2, "both workers had chunks"
+    assert max(most.values()) <= 3, "and not a copy per chunk"
     assert idle(client)
 
 
 # Groups and the order of adding.
 
 
-def test_a_task_works_on_blocks_that_are_held_together() -> None:
-    assert group_blocks(3, 1, None) == [[0], [1], [2]]
-    assert group_blocks(9, 1, None) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    assert group_blocks(6, 1, "abaabb") == [[0, 2], [3], [1, 4], [5]]
+def test_a_task_works_on_chunks_that_are_held_together() -> None:
+    assert group_chunks(3, 1, None) == [[0], [1], [2]]
+    assert group_chunks(9, 1, None) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert group_chunks(6, 1, "abaabb") == [[0, 2], [3], [1, 4], [5]]
     for n_threads in (1, 2, 40):
-        groups = group_blocks(10_000, n_threads, None)
+        groups = group_chunks(10_000, n_threads, None)
         assert len(groups) <= TASKS_PER_THREAD * n_threads
         assert [number for group in groups for number in group] == list(range(10_000))
 
 
-def test_small_blocks_are_loaded_together() -> None:
+def test_small_chunks_are_loaded_together() -> None:
     assert split_group([0, 1, 2], None, 1.0) == [[0], [1], [2]]
     assert split_group([0, 1, 2], [5, 5, 5], 1e6) == [[0], [1], [2]]
     assert split_group([0, 2], [5, 0, 5], 1.0) == [[0, 2]]
@@ -218,8 +218,8 @@ def test_small_blocks_are_loaded_together() -> None:
 class Order:
     """A sum that remembers how it was added."""
 
-    def __call__(self, piece: Piece) -> Total:
-        return Total([piece.number])
+    def __call__(self, chunk: Chunk) -> Total:
+        return Total([chunk.number])
 
 
 class Nested:
@@ -232,8 +232,8 @@ class Nested:
         return Nested(f"({self.words}+{other.words})")
 
 
-def bracket(piece: Piece) -> Nested:
-    return Nested(str(piece.number))
+def bracket(chunk: Chunk) -> Nested:
+    return Nested(str(chunk.number))
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
@@ -241,7 +241,7 @@ def bracket(piece: Piece) -> Nested:
 def test_the_order_of_adding_is_fixed(
     tasks: int, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixteen blocks, then such sums, whatever the number of tasks; block 3 has no rows."""
+    """Sixteen chunks, then such sums, whatever the number of tasks; chunk 3 has no rows."""
     monkeypatch.setattr("sfumato._engines.dask_graph.TASKS_PER_THREAD", tasks)
     sizes = [1 if number != 3 else 0 for number in range(20)]
     array = da.zeros((19, 2), chunks=(tuple(sizes), -1))

@@ -108,7 +108,7 @@ def test_integers() -> None:
 
 
 def test_chunks_of_different_dtypes() -> None:
-    """Computed as what they hold, not as what dask was told."""
+    """Computed as what they hold, not as what dask declares."""
     rounded = np.round(X)
 
     def cast(block: Any, block_id: Any = (0, 0)) -> Any:
@@ -178,12 +178,12 @@ def test_weights_are_cut_like_the_rows() -> None:
     assert_fits(chunked(), da.from_array(WEIGHTS, chunks=77), of=WEIGHTS)
 
 
-def test_weights_at_hand() -> None:
+def test_weights_in_memory() -> None:
     assert_fits(chunked(), WEIGHTS, of=WEIGHTS)
     assert_fits(chunked(), list(WEIGHTS), of=WEIGHTS)
 
 
-def test_weights_at_hand_for_unknown_chunk_sizes() -> None:
+def test_weights_in_memory_for_unknown_chunk_sizes() -> None:
     assert_fits(unknown(), WEIGHTS, of=WEIGHTS)
 
 
@@ -205,7 +205,7 @@ def test_rows_and_weights_from_one_source_read_it_once() -> None:
     runner = DaskRunner(whole[:, :3], whole[:, 3])
     for _ in range(2):
         read.clear()
-        runner.reduce(lambda piece: Total(piece.weights.sum()))
+        runner.reduce(lambda chunk: Total(chunk.weights.sum()))
         assert sorted(read) == sorted(SIZES)
 
 
@@ -222,14 +222,14 @@ def test_rows_and_weights_from_one_source_read_it_once() -> None:
         (da.ma.masked_equal(da.ones((5, 2)), 1), None, "masked"),
         (dask.bag.from_sequence([1, 2]), None, "dask.bag.*give a dask.array"),
         (dask.delayed(np.ones)((5, 2)), None, "[Dd]elayed.*give a dask.array"),
-        (da.ones((5, 2)), da.ones(4), r"shape \(4,\), but X has 5 rows"),
-        (da.ones((5, 2)), da.ones((5, 1)), r"shape \(5, 1\).*one dimension"),
-        (da.ones((5, 2)), np.ones(4), r"shape \(4,\), but X has 5 rows"),
-        (da.ones((5, 2)), np.array(["a"] * 5), "not of real numbers"),
+        (da.ones((5, 2)), da.ones(4), r"shape \(4,\), but there are 5 rows"),
+        (da.ones((5, 2)), da.ones((5, 1)), r"shape \(5, 1\).*one weight per row"),
+        (da.ones((5, 2)), np.ones(4), r"shape \(4,\), but there are 5 rows"),
+        (da.ones((5, 2)), np.array(["a"] * 5), "not an array of numbers but of <U1"),
         (unknown(), da.ones(300, chunks=300), "5 chunks and sample_weight 1"),
-        (unknown(), np.ones(299), r"shape \(299,\), but X has 300 rows"),
-        (unknown(), da.ones(300, chunks=60), r"Chunk \d of X has .*\(60,\)"),
-        (chunked(), -da.ones(300, chunks=60), "weight of chunk 0, row 0 of it.* is -1"),
+        (unknown(), np.ones(299), r"shape \(299,\), but there are 300 rows"),
+        (unknown(), da.ones(300, chunks=60), r"Chunk \d of sample_weight has shape \(60,\)"),
+        (chunked(), -da.ones(300, chunks=60), "holds -1 at chunk 0, row 0 of it"),
         (chunked(), da.zeros(300), "zero everywhere"),
         (da.ones((0, 2)), None, "no rows"),
     ],
