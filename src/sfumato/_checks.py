@@ -24,7 +24,7 @@ def is_auto(value: Any) -> bool:
 def require_number(
     name: str, value: Any, *, above: float, advice: str, finite: bool = False
 ) -> None:
-    """Raise unless ``value`` is a real number larger than ``above``, and finite if required."""
+    """Raise unless ``value`` is a real number larger than ``above``, and finite if ``finite``."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ParameterTypeError(f"{name}={value!r} is not a number; {advice}.", name, value)
     if not float(value) > above:
@@ -85,7 +85,7 @@ def check_weights(
     Parameters
     ----------
     values : array-like of shape (n_rows,), or number
-        A number stands for equal weights.
+        A number means equal weights.
     n_rows : int or None
         None if it is not known yet; a number then stays an array of no dimension.
     name : str, default="sample_weight"

@@ -1,7 +1,6 @@
-"""Data: checked rows in the storage they came in, with their weights.
+"""Data in memory: checked rows in the user's storage, with their weights; and chunks of data.
 
-Nothing is copied whole here. Engines read rows block by block, and center, reorder and cast each
-block as they go.
+Rows are not copied. Engines read them block by block, and center, reorder and cast each block.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 from sfumato._typing import Floats
 
 BLOCK_BYTES = 1 << 20
-"""Size of a block that Python code converts at a time: large enough to hide the interpreter."""
+"""Bytes of a block that Python code converts at a time, as float64. Chosen by hand: large enough
+that NumPy's work exceeds the interpreter's, small enough for a cache."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Data:
         return self.weights
 
     def dense(self, index: slice | NDArray[np.integer]) -> Floats:
-        """Chosen rows as a dense float64 array, in the precision they are computed in."""
+        """Chosen rows as a dense float64 array, rounded to ``dtype``."""
         chosen = self.rows[index]
         if self.is_sparse:
             chosen = chosen.toarray()
@@ -153,7 +153,7 @@ def plain_rows(rows: Any) -> Any:
 
 
 def _evenly_spaced(rows: NDArray[Any]) -> bool:
-    """Whether every number lies whole items from the first, as fields of records may not."""
+    """Whether strides are multiples of the item size; those of fields of records may not be."""
     return rows.flags.aligned and not any(step % rows.itemsize for step in rows.strides)
 
 
@@ -175,10 +175,10 @@ def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
 
 
 def distinct_rows(data: Data, most: int) -> set[bytes]:
-    """Different rows of positive weight, as bytes; no more are looked for once there are enough."""
+    """Distinct rows of positive weight, as bytes; stops after ``most`` or a few more."""
     seen: set[bytes] = set()
     positive = data.weights_or_ones() > 0
-    # Usually the first few rows settle it, so blocks start small.
+    # Usually the first few rows are enough, so blocks start small.
     start, step = 0, min(2 * most, rows_per_block(data.n_features))
     while start < data.n_rows and len(seen) < most:
         block = slice(start, start + step)
@@ -195,11 +195,11 @@ def _distinct(rows: Any) -> set[bytes]:
 
 
 def checksum(rows: Any, weights: Any = None) -> int:
-    """Number that tells rows, with their weights, from others."""
+    """CRC-32 of rows and their weights."""
     arrays = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
     found = 0
     for array in arrays if weights is None else [*arrays, weights]:
-        for begin in range(0, len(array), 1 << 16):  # Strided arrays are copied in small parts.
-            part = np.ascontiguousarray(array[begin : begin + (1 << 16)])
-            found = zlib.crc32(part.view(np.uint8).reshape(-1).data, found)
+        for begin in range(0, len(array), 1 << 16):  # Strided arrays are copied block by block.
+            block = np.ascontiguousarray(array[begin : begin + (1 << 16)])
+            found = zlib.crc32(block.view(np.uint8).reshape(-1).data, found)
     return found

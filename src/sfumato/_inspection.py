@@ -1,6 +1,6 @@
 """The first pass over data: sizes, types, range, and the first value or weight that is wrong.
 
-``summarize_range`` reads rows at hand. ``Inspect`` is the pass over data in chunks, whose results
+``summarize_range`` reads rows in memory. ``Inspect`` is the pass over data in chunks, whose results
 add up.
 """
 

@@ -1,4 +1,10 @@
-"""Samples of rows: weighted draws, a fixed draw, and priority samples, which add up over chunks."""
+"""Samples of rows: weighted draws, a fixed draw, and priority samples, which add up over chunks.
+
+Samples grow with the number of clusters k, never with the data. Three sizes are in use, chosen by
+hand. Robust seeding (``_init/robust.py``) makes several fits to 2048 + 32 k rows. The pilot fit
+(``_fit/auto.py``) estimates dimensions within clusters from 4096 + 64 k rows. Cluster radii
+(``_outliers.py``) are quantiles, for which 16384 + 64 k rows are passed over a few times.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +19,11 @@ from numpy.typing import NDArray
 from sfumato._data import row_blocks
 from sfumato._typing import Floats
 
-DRAWN_TOGETHER = 1 << 16
-"""Weights that are added up at a time for a draw."""
+SUMMED_ROWS = 1 << 16
+"""Rows whose weights are summed at a time in a draw: 512 kB of cumulative sums. Chosen by hand."""
 
 LEAST_UNIFORM = 2.0**-53
-"""Stands for a draw of exactly zero."""
+"""Smallest positive uniform number of NumPy's generators; replaces zero, which has no inverse."""
 
 
 def draw(
@@ -29,41 +35,40 @@ def draw(
 ) -> NDArray[np.integer]:
     """Rows drawn with replacement in proportion to their weights, or to weights times costs.
 
-    Weights are added in the given order, block by block, so that no array of their sums is needed.
+    Weights are summed in the given order, ``SUMMED_ROWS`` at a time, so that the cumulative sums of
+    all rows are never in memory.
     """
 
-    def summed(piece: NDArray[np.integer]) -> Floats:
-        return np.cumsum(weights[piece] if costs is None else weights[piece] * costs[piece])
+    def summed(rows: NDArray[np.integer]) -> Floats:
+        return np.cumsum(weights[rows] if costs is None else weights[rows] * costs[rows])
 
-    if len(order) <= DRAWN_TOGETHER:  # The same bits, without adding up twice.
+    if len(order) <= SUMMED_ROWS:  # The same bits as below, summed once.
         cumulative = summed(order)
         return order[_first_above(cumulative, rng.uniform(size=count) * cumulative[-1])]
-    pieces = [
-        order[begin : begin + DRAWN_TOGETHER] for begin in range(0, len(order), DRAWN_TOGETHER)
-    ]
-    ends = np.cumsum([summed(piece)[-1] for piece in pieces])
+    blocks = [order[begin : begin + SUMMED_ROWS] for begin in range(0, len(order), SUMMED_ROWS)]
+    ends = np.cumsum([summed(block)[-1] for block in blocks])
     targets = rng.uniform(size=count) * ends[-1]
     drawn = np.empty(count, dtype=order.dtype)
     places = _first_above(ends, targets)
     for number in np.unique(places):
         inside = places == number
         before = ends[number - 1] if number else 0.0
-        cumulative = summed(pieces[number])
-        drawn[inside] = pieces[number][_first_above(cumulative, targets[inside] - before)]
+        cumulative = summed(blocks[number])
+        drawn[inside] = blocks[number][_first_above(cumulative, targets[inside] - before)]
     return drawn
 
 
 def _first_above(cumulative: Floats, targets: Floats) -> NDArray[np.intp]:
-    """Where cumulative sums first exceed the targets, but never behind the last positive weight."""
+    """Index of the first cumulative sum above each target, at most that of the last increase."""
     last = np.searchsorted(cumulative, cumulative[-1], side="left")
     return np.minimum(np.searchsorted(cumulative, targets, side="right"), last)
 
 
 def ranking(keys: Floats) -> NDArray[np.integer]:
-    """Order that sorts nonnegative keys, equal ones by their place; 4 bytes a row if that will do.
+    """Stable order that sorts nonnegative keys, as uint32 if there are fewer than 2^32.
 
-    float32 keys are sorted together with their places as one integer, which takes no more memory
-    than the sorting of doubles.
+    float32 keys are sorted together with their indices as one integer, which takes no more memory
+    than sorting doubles.
     """
     if len(keys) > np.iinfo(np.uint32).max:
         return np.argsort(keys, kind="stable")
@@ -78,17 +83,21 @@ def ranking(keys: Floats) -> NDArray[np.integer]:
 
 
 def fixed_draw(count: int, size: int) -> NDArray[np.intp]:
-    """Some numbers below ``count``, about ``size`` of them, the same ones each time."""
+    """About ``size`` sorted, distinct numbers below ``count``, the same in every call."""
     return np.unique(np.random.RandomState(0).randint(count, size=size))
 
 
 @dataclass(frozen=True)
 class PrioritySample:
-    """Rows drawn so that those of larger measure come more often; the sum is drawn from all.
+    """Priority sample: rows drawn by their measures, without replacement. Samples add up.
 
-    Each row has a priority, its measure over a uniform number, and the rows of highest priority are
-    kept [1]_. With one more, whose priority is the threshold, every weighted sum over all rows has
-    an unbiased estimate: row ``i`` counts ``w_i / min(1, measure_i / threshold)``.
+    Row i has the priority ``measure_i / u_i`` with ``u_i`` uniform in (0, 1), and the ``count``
+    rows of highest priority are the sample [1]_. The next highest priority is the threshold. Every
+    weighted sum over all rows then has an unbiased estimate from the sample, in which row i gets
+    the weight ``w_i / min(1, measure_i / threshold)``.
+
+    The row of the threshold is stored with the sample. If there are at most ``count`` rows of
+    positive measure, all are in the sample, with their own weights.
 
     References
     ----------
@@ -106,7 +115,7 @@ class PrioritySample:
     def of(
         cls, count: int, rows: Any, weights: Floats, measures: Floats, rng: np.random.Generator
     ) -> PrioritySample:
-        """Draw from rows; those of measure zero never come."""
+        """Sample of some rows; rows of measure zero are never drawn."""
         uniform = np.maximum(rng.random(len(measures)), LEAST_UNIFORM)
         priorities = measures / uniform
         kept = _highest(priorities, count + 1)
@@ -129,7 +138,7 @@ class PrioritySample:
 
     @classmethod
     def trimmed(cls, draws: Sequence[PrioritySample]) -> list[PrioritySample]:
-        """Draws that will be added, without rows that will not be among the highest of all."""
+        """Samples to be added, without rows that cannot be in their sum."""
         together = np.concatenate([each.priorities for each in draws])
         most = draws[0].count + 1
         if len(together) <= most:
@@ -147,14 +156,14 @@ class PrioritySample:
         )
 
     def fewer(self, count: int) -> PrioritySample:
-        """Smaller draw, of those of highest priority."""
+        """Smaller sample, of the rows of highest priority."""
         kept = _highest(self.priorities, count + 1)
         return PrioritySample(
             count, self.rows[kept], self.weights[kept], self.measures[kept], self.priorities[kept]
         )
 
     def weighted_rows(self) -> tuple[Any, Floats | None]:
-        """Rows, and what each of them stands for; None where all stand for the same."""
+        """Rows of the sample and their weights; None if all weights are equal."""
         if self._whole:
             return self.rows, None if np.all(self.weights == 1) else self.weights
         kept, threshold = self._split()
@@ -170,17 +179,17 @@ class PrioritySample:
 
     @property
     def _whole(self) -> bool:
-        """Whether these are all rows that there are."""
+        """Whether the sample has all rows of positive measure."""
         return len(self.priorities) <= self.count
 
     def _split(self) -> tuple[NDArray[np.intp], float]:
-        """Which rows are kept, and the threshold."""
+        """Indices of the rows of the sample, and the threshold."""
         last = int(np.argmin(self.priorities))
         return np.delete(np.arange(len(self.priorities)), last), float(self.priorities[last])
 
 
 def _highest(priorities: Floats, count: int) -> NDArray[np.intp]:
-    """Where the highest are, in the order in which they came."""
+    """Indices of the ``count`` highest priorities, ascending."""
     if len(priorities) <= count:
         return np.arange(len(priorities))
     return np.sort(np.argpartition(-priorities, count - 1)[:count])

@@ -20,6 +20,7 @@ from sfumato import L21, REFCMFS, Capped, Hard, Power, Squared
 from sfumato._engines import ENGINES, make_engine
 from sfumato._engines.base import DenseMemberships, Distances, Labels, Memberships, Scores
 from sfumato._engines.chunked import ChunkedEngine
+from sfumato._engines.passes import SWEEP, Cost, FindWorstRows
 from sfumato._problem import Problem
 from sfumato._sampling import PrioritySample
 from sfumato._validation import fit_input
@@ -311,3 +312,34 @@ def test_predictions_agree(estimator: Any) -> None:
     weights = row_weights(100)
     weighted = model.score(source, sample_weight=weights)
     assert weighted == pytest.approx(model.score(new, sample_weight=weights), rel=1e-12)
+
+
+class Observer:
+    """Descriptions of the passes over a stream, and the results of sweeps."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.objectives: list[float] = []
+
+    def begin(self, what: str, n_rows: int | None) -> None:
+        self.begun.append(what)
+
+    def advance(self, rows: int) -> None:
+        pass
+
+    def end(self, rows: int) -> None:
+        pass
+
+    def found(self, result: Any) -> None:
+        if hasattr(result, "objective"):
+            assert self.begun[-1] == SWEEP
+            self.objectives.append(result.objective)
+
+
+def test_observers_are_given_descriptions_in_words() -> None:
+    rows = stream(blobs(400, 3, 4), chunk_rows=64)
+    rows.observer = seen = Observer()
+    model = REFCMFS(4, fuzzifier=1.3, random_state=0).fit(rows)
+    assert set(seen.begun) == {"inspecting the data", "drawing rows", "measuring the result"}
+    assert seen.objectives[-1] == model.objective_
+    assert {FindWorstRows.description, Cost.description} == {"moving an empty cluster"}

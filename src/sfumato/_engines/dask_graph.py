@@ -32,7 +32,7 @@ FAN_IN = 16
 """Terms of a sum in the tree, and results that one task adds. Part of the results: another value
 gives other last bits. Chosen by hand."""
 TASKS_PER_THREAD = 4
-"""Tasks of a pass for each thread of the cluster. The scheduler needs about 5 ms for each, measured
+"""Tasks of a pass for each thread of the cluster. The scheduler takes about 5 ms for each, measured
 in docs/scale.md; more tasks would even out differences between workers, at that cost."""
 LOADED_BYTES, LOADED_CHUNKS = 1 << 20, 64
 """Small chunks that are loaded by one call of dask: at most so many bytes, and so many chunks.
@@ -227,14 +227,14 @@ def make_plan(
         For each task, the numbers of the chunks that it loads together.
     """
     graph = {**graph, **futures}
-    needs, needed_by = get_deps(graph)
+    dependencies, dependents = get_deps(graph)
     fused: set[Any] = set()
 
     def load(numbers: Sequence[int]) -> Load:
         of_rows, of_weights = (tuple(keys[i] for i in numbers if keys) for keys in (rows, weights))
-        own = _exclusive({*of_rows, *of_weights}, needs, needed_by) - futures.keys()
+        own = _exclusive({*of_rows, *of_weights}, dependencies, dependents) - futures.keys()
         fused.update(own)
-        given = {key for step in own for key in needs[step]} | {*of_rows, *of_weights}
+        given = {key for step in own for key in dependencies[step]} | {*of_rows, *of_weights}
         steps = {key: graph[key] for key in own}
         # Sorted, so that graphs are the same in every process.
         return Load(tuple(numbers), of_rows, of_weights, steps, tuple(sorted(given - own, key=str)))
@@ -244,18 +244,18 @@ def make_plan(
 
 
 def _exclusive(
-    roots: set[Any], needs: Mapping[Any, set[Any]], needed_by: Mapping[Any, set[Any]]
+    roots: set[Any], dependencies: Mapping[Any, set[Any]], dependents: Mapping[Any, set[Any]]
 ) -> set[Any]:
     """Steps that lead to the roots and to nothing else."""
     own: set[Any] = set()
-    ready = [root for root in roots if not needed_by[root]]
+    ready = [root for root in roots if not dependents[root]]
     times: dict[Any, int] = {}
     while ready:
         step = ready.pop()
         own.add(step)
-        for key in needs[step]:
+        for key in dependencies[step]:
             times[key] = times.get(key, 0) + 1
-            if times[key] == len(needed_by[key]) and key not in roots:
+            if times[key] == len(dependents[key]) and key not in roots:
                 ready.append(key)
     return own
 

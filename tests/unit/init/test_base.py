@@ -81,7 +81,7 @@ def test_draws_do_not_depend_on_how_many_weights_are_added_at_a_time(together, m
     weights, costs = rng.integers(0, 5, size=(2, 50)).astype(float)
     order = rng.permutation(50)
     expected = draw(weights, order, 40, np.random.RandomState(0), costs)
-    monkeypatch.setattr(sampling, "DRAWN_TOGETHER", together)
+    monkeypatch.setattr(sampling, "SUMMED_ROWS", together)
     found = draw(weights, order, 40, np.random.RandomState(0), costs)
     np.testing.assert_array_equal(found, expected)
 
