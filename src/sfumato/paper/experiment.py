@@ -1,37 +1,92 @@
-"""Which cells the experiment has: methods, data sets, seeds, and the grid over K~ and r.
+"""The experiment: which cells there are, how one is run, and what the paper printed for it.
 
-A grid cell is a run of REFCMFS with other parameters than the paper's.
+A cell is a method on a data set from a seed. A grid cell is REFCMFS with other parameters than the
+paper's.
 """
 
 from __future__ import annotations
 
+import time
+import tomllib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
 
 from sfumato.datasets import load
-from sfumato.paper.expected import FUZZIFIER, SETS, printed_active
-from sfumato.paper.methods import METHODS, Task
+from sfumato.metrics import clustering_accuracy, nmi
+from sfumato.paper import store
+from sfumato.paper.methods import FUZZIFIER, METHODS, Task
 
+SETS = ("orl", "yale", "coil20", "usps", "yaleb", "coil100")
+"""Data sets, in the order of the paper's tables."""
 GRID_METHOD = "REFCMFS"
 FUZZIFIERS = (1.1, 1.2, 1.3, 1.4, 1.5)
+"""Values of r in the grid."""
 LARGE = ("usps", "yaleb", "coil100")
-"""Sets whose grid is coarser and has fewer seeds."""
+"""Sets with a coarser grid and fewer seeds, to save time."""
 GRID_POINTS, GRID_POINTS_LARGE, GRID_POINTS_QUICK = 9, 4, 4
-"""Values of K~ between 2 and c - 1; the paper's own is one more."""
+"""Values of K~ between 2 and c - 1, besides the paper's own. Chosen by hand, to save time."""
 GRID_RUNS_LARGE, GRID_RUNS_QUICK = 3, 2
+"""Seeds per grid cell. Chosen by hand, to save time."""
 STAND_IN = " (stand-in)"
-"""Ends the name of a set whose pictures are not those of the paper: no figure of it is compared."""
+"""Suffix of a set whose images are not those of the paper: it is not compared with the paper."""
 QUICK_SETS = ("yale", "orl", "digits")
 QUICK_RUNS, RUNS = 3, 10
+"""Seeds per method and set. Chosen by hand."""
 DEFAULT_ACTIVE = 5
-"""Memberships per row where the paper says nothing."""
+"""Memberships per row, K~, where the paper gives none: the default of the estimators."""
+
+
+class Printed(NamedTuple):
+    """A printed mean and standard deviation, in percent."""
+
+    mean: float
+    deviation: float
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / "expected.toml").read_text(encoding="utf-8"))
+
+
+def printed(method: str, measure: str, data: str) -> Printed | None:
+    """Printed ACC or NMI of a method on a data set; None if the paper has none.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method in the paper.
+    measure : {"acc", "nmi"}
+    data : str
+        Name of a data set.
+    """
+    rows = _tables()["methods"].get(method, {})
+    if measure not in rows or data not in SETS:
+        return None
+    return Printed(*rows[measure][SETS.index(data)])
+
+
+def printed_seconds(method: str, data: str) -> float | None:
+    """Printed run time of a method on the authors' machine; None if the paper has none."""
+    rows = _tables()["methods"].get(method, {})
+    if "seconds" not in rows or data not in SETS:
+        return None
+    return float(rows["seconds"][SETS.index(data)])
+
+
+def printed_active(data: str) -> int | None:
+    """Memberships per row, K~, that the paper chose for a data set; None if it has none."""
+    found = _tables()["n_active"].get(data)
+    return None if found is None else int(found)
 
 
 class Parameters(NamedTuple):
@@ -42,19 +97,65 @@ class Parameters(NamedTuple):
     starts: int = 1
 
 
+def paper_parameters(data: str, n_clusters: int) -> Parameters:
+    """K~ and r of the paper; ``DEFAULT_ACTIVE`` memberships for other data."""
+    return Parameters(printed_active(data) or min(DEFAULT_ACTIVE, n_clusters), FUZZIFIER)
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A run: a method on a data set from a seed, with parameters if they are not the paper's."""
+    """A method on a data set from a seed, with parameters if they are not the paper's."""
 
     data: str
     method: str
     seed: int
     parameters: Parameters | None = None
 
+    def __str__(self) -> str:
+        return f"{self.method} on {self.data}, seed {self.seed}"
+
+    @property
+    def kind(self) -> Hashable:
+        """All but the seed."""
+        return self.data, self.method, self.parameters
+
+    @property
+    def group(self) -> Hashable:
+        """Data set and method: they determine the time of a start."""
+        return self.data, self.method
+
+    @property
+    def work(self) -> int:
+        """Number of starts."""
+        return 1 if self.parameters is None else self.parameters.starts
+
+    def record(self) -> dict[str, Any]:
+        """Fields by name; those of the parameters among them."""
+        found = {"data": self.data, "method": self.method, "seed": self.seed}
+        return found if self.parameters is None else found | self.parameters._asdict()
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> Self:
+        """Inverse of ``record``."""
+        parameters = None
+        if "n_active" in record:
+            parameters = Parameters(*(record[name] for name in Parameters._fields))
+        return cls(record["data"], record["method"], record["seed"], parameters)
+
     def task(self, n_clusters: int) -> Task:
-        """What the method is set for."""
+        """Parameters of the method for this cell."""
         parameters = self.parameters or paper_parameters(self.data, n_clusters)
         return Task(n_clusters, self.seed, *parameters)
+
+
+Run: TypeAlias = store.Run[Cell]
+"""A finished cell. Its measures:
+
+- acc, nmi: between 0 and 1; the entropy that divides NMI is the larger one, as in the paper
+- objective: of methods that have one
+- spread: mean distance of the rows to the mean of their cluster, which involves no class
+"""
+Store: TypeAlias = store.Store[Cell]
 
 
 class Sample(NamedTuple):
@@ -65,13 +166,13 @@ class Sample(NamedTuple):
 
     @property
     def n_clusters(self) -> int:
-        """Number of classes, which every method is told."""
+        """Number of classes, which every method gets as its number of clusters."""
         return len(np.unique(self.y))
 
 
 @cache
 def sample_of(data: str) -> Sample:
-    """Rows and classes of a data set, or of its stand-in; the digits are scikit-learn's."""
+    """Rows and classes of a data set, or of its stand-in; "digits" is scikit-learn's."""
     if data == "digits":
         X, y = load_digits(return_X_y=True)
     else:
@@ -81,14 +182,37 @@ def sample_of(data: str) -> Sample:
     return Sample(np.ascontiguousarray(X, dtype=np.float64), y)
 
 
-def paper_parameters(data: str, n_clusters: int) -> Parameters:
-    """K~ and r of the paper; a few memberships for other data."""
-    return Parameters(printed_active(data) or min(DEFAULT_ACTIVE, n_clusters), FUZZIFIER)
+def run_cell(cell: Cell) -> Run:
+    """Fit in one thread, without the classes, and measure the labels."""
+    sample = sample_of(cell.data)
+    model = METHODS[cell.method].make(cell.task(sample.n_clusters))
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        began = time.perf_counter()
+        labels = np.asarray(model.fit_predict(sample.X))
+        seconds = time.perf_counter() - began
+    measures = {
+        "acc": clustering_accuracy(sample.y, labels),
+        "nmi": nmi(sample.y, labels, average="max"),
+        "spread": spread(sample.X, labels),
+    }
+    if hasattr(model, "objective_"):
+        measures["objective"] = float(model.objective_)
+    return Run(cell, seconds, measures)
+
+
+def spread(X: NDArray[np.floating], labels: NDArray[np.integer]) -> float:
+    """Mean distance of the rows to the mean of their cluster."""
+    _, members = np.unique(labels, return_inverse=True)
+    rows = np.arange(len(X) + 1)
+    belongs = csr_array((np.ones(len(X)), members, rows)).T
+    means = (belongs @ X) / belongs.sum(axis=1)[:, None]
+    return float(np.linalg.norm(X - means[members], axis=1).mean())
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is compared, and how often.
+    """Data sets, methods and seeds of the tables.
 
     Parameters
     ----------
@@ -99,7 +223,7 @@ class Experiment:
     runs : int
         Seeds per method and set.
     quick : bool
-        Whether the grid is only a taste.
+        Whether the grid is small.
     """
 
     sets: Sequence[str] = SETS
@@ -108,7 +232,7 @@ class Experiment:
     quick: bool = False
 
     def cells(self) -> list[Cell]:
-        """Runs of the tables, and those of the grid; seed after seed, so that all rows grow."""
+        """Cells of the tables and of the grid, seed by seed, so that all rows grow together."""
         return [*self._table(), *self._grid()]
 
     def _table(self) -> list[Cell]:
@@ -132,7 +256,7 @@ class Experiment:
         ]
 
     def chosen(self, data: str, parameters: Parameters) -> list[Cell]:
-        """Runs with parameters that were chosen in the grid, from all seeds."""
+        """Cells with parameters that were chosen in the grid, for all seeds."""
         return [Cell(data, GRID_METHOD, seed, parameters) for seed in range(self.runs)]
 
     def grid_runs(self, data: str) -> int:

@@ -7,27 +7,53 @@ grow evenly in lightness, so that they survive black-and-white print.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.paper.drawing import BELOW, TINY, blank, finished, multiples
+from sfumato import plotting as pictures
 from sfumato.paper.experiment import Parameters
-from sfumato.paper.illustrations import ACCELERATED, METHODS_SHOWN, PLAIN, Illustration
+from sfumato.paper.illustrations import (
+    ACCELERATED,
+    EXAMPLE,
+    EXAMPLE_ACTIVE,
+    EXAMPLE_FUZZIFIERS,
+    EXAMPLE_PRINTED,
+    METHODS_SHOWN,
+    PLAIN,
+    Illustration,
+    rank,
+)
 from sfumato.paper.tables import NOTHING, TITLES
 from sfumato.plotting import INK, PALETTE
 
+WIDTH = 8.0
+"""Width of every figure, in inches. Chosen by hand."""
+LARGE, SMALL, TINY = 9.5, 8, 7
+"""Font sizes, in points. Chosen by hand."""
+BELOW: dict[str, Any] = {
+    "loc": "outside lower center",
+    "ncols": 3,
+    "frameon": False,
+    "fontsize": SMALL,
+}
+"""Options of a legend below the whole figure."""
 FEW = 60
-"""Cells of a heat map up to which each can hold its number."""
+"""Number of cells of a heat map up to which a number fits into each. Chosen by hand."""
 SMALLEST = 1e-4
-"""Membership at which the color scale ends; smaller ones, but for zeros, look like it."""
+"""Lower end of the color scale of memberships. Chosen by hand; zeros are white."""
+FADED = "#d0d0d0"
+"""Color of bars of distances that are not kept."""
 
 
 class Marks(NamedTuple):
@@ -44,6 +70,92 @@ FRAMES: dict[str, tuple[str, Any, float]] = {
     "chosen": ("chosen without labels", (0, (1, 1.2)), 0.14),
 }
 """Name, dashes and inset of the frames, by the field of Marks; insets let frames coincide."""
+
+
+def blank(height: float, width: float = WIDTH) -> Figure:
+    """An empty figure, in inches."""
+    layout = ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06, hspace=0.04, wspace=0.03)
+    figure = Figure(figsize=(width, height), layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def multiples(number: int, columns: int) -> tuple[Figure, list[Axes]]:
+    """A figure with ``number`` panels, in rows of ``columns``."""
+    columns = min(columns, number)
+    rows = -(-number // columns)
+    figure = blank(2.3 * rows + 0.4, WIDTH if columns > 1 else WIDTH * 0.6)
+    return figure, [figure.add_subplot(rows, columns, k + 1) for k in range(number)]
+
+
+def finished(figure: Figure) -> Figure:
+    """Set font sizes for small panels, and compute the layout.
+
+    Sizes are set on the figure, since defaults are global. The layout takes longer than the
+    drawing, so it is computed once, and not for every file.
+    """
+    for axes in figure.axes:
+        axes.title.set_fontsize(LARGE)
+        axes.xaxis.label.set_fontsize(SMALL)
+        axes.yaxis.label.set_fontsize(SMALL)
+        axes.tick_params(labelsize=SMALL)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG, or as SVG if the path ends so.
+
+    Parameters
+    ----------
+    figure : Figure
+    path : Path
+    """
+    if path.suffix != ".svg":
+        pictures.save(figure, path)
+        return
+    # Without a salt and with a date, the same figure would be another file each time.
+    with matplotlib.rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def ranking() -> Figure:
+    """How a row is divided among its nearest centers, on the paper's example.
+
+    Returns
+    -------
+    Figure
+        Distances as given, sorted, and the memberships for two fuzzifiers.
+
+    Examples
+    --------
+    >>> from sfumato.paper.figures import ranking
+    >>> [axes.get_title()[:2] for axes in ranking().axes]
+    ['1.', '2.', '3.', '3.']
+    """
+    figure = blank(4.8)
+    (given, ordered), bottom = figure.subplots(2, 2)
+    found = [rank(EXAMPLE, EXAMPLE_ACTIVE, fuzzifier) for fuzzifier in EXAMPLE_FUZZIFIERS]
+    distances, order = np.asarray(EXAMPLE), found[0].order
+    kept = np.isin(np.arange(len(order)), order[:EXAMPLE_ACTIVE])
+    _bars(given, distances, kept)
+    _ticks(given, np.arange(len(order)))
+    given.set(title="1. Distances of a row to five centers", xlabel="center", ylabel="distance h")
+    _bars(ordered, distances[order], kept[order])
+    _ticks(ordered, order)
+    ordered.axvline(EXAMPLE_ACTIVE - 0.5, color=INK, linestyle="--", linewidth=1)
+    ordered.set(
+        title="2. Sorted; the three nearest are kept",
+        xlabel="center, nearest first",
+        ylabel="distance h",
+    )
+    for axes, fuzzifier, one in zip(bottom, EXAMPLE_FUZZIFIERS, found, strict=True):
+        _shares(axes, one.memberships)
+        _ticks(axes, order)
+        axes.set(title=f"3. Memberships, r = {fuzzifier:g}", xlabel="center, nearest first")
+        axes.set(ylabel="membership", ylim=(0, 1.15))
+    return finished(figure)
 
 
 def sensitivity(
@@ -237,3 +349,45 @@ def _frame(axes: Axes, place: tuple[int, int], dashes: Any, inset: float) -> Non
         path_effects=[withStroke(linewidth=3, foreground="black")],
     )
     axes.add_patch(frame)
+
+
+def _bars(axes: Axes, heights: NDArray[np.floating], kept: NDArray[np.bool_]) -> None:
+    """Bars with their numbers; those that are not kept are pale and hatched."""
+    bars = axes.bar(range(len(heights)), heights, color=PALETTE[0], edgecolor=INK, linewidth=0.8)
+    for bar, is_kept in zip(bars, kept, strict=True):
+        if not is_kept:
+            bar.set(facecolor=FADED, hatch="///")
+    axes.bar_label(bars, [f"{height:.1f}" for height in heights], padding=2, fontsize=SMALL)
+    axes.margins(y=0.18)
+
+
+def _shares(axes: Axes, ours: NDArray[np.floating]) -> None:
+    """Memberships of ours and the printed ones, side by side."""
+    printed = np.pad(EXAMPLE_PRINTED, (0, len(ours) - len(EXAMPLE_PRINTED)))
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": PALETTE[0]},
+        {"color": "white", "hatch": "xxx"},
+    )
+    for values, side, name, look in zip(
+        (ours, printed), (-0.2, 0.2), ("by the formula", "printed"), looks, strict=True
+    ):
+        label = f"{name}; they sum to {values.sum():.2f}"
+        places = np.arange(len(values)) + side
+        bars = axes.bar(places, values, 0.38, label=label, edgecolor=INK, linewidth=0.8, **look)
+        axes.bar_label(bars, [_share(value) for value in values], padding=2, fontsize=TINY)
+    axes.legend(loc="upper right", frameon=False, fontsize=SMALL)
+
+
+def _share(value: float) -> str:
+    return (
+        "0"
+        if value == 0
+        else f"{value:.2f}"
+        if value >= 0.005
+        else f"{value:.0e}".replace("e-0", "e-")
+    )
+
+
+def _ticks(axes: Axes, centers: NDArray[np.intp]) -> None:
+    axes.set_xticks(range(len(centers)), [str(center + 1) for center in centers])
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""What the figures of memberships and of convergence need: fitted once per data set, and kept."""
+"""Data of the figures: fits, made once per data set and kept in files, and the paper's example."""
 
 from __future__ import annotations
 
@@ -7,27 +7,74 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sfumato.files import OutputFolder
+from sfumato.memberships import Power
 from sfumato.paper.experiment import GRID_METHOD, Cell, sample_of
-from sfumato.paper.methods import METHODS
+from sfumato.paper.methods import FUZZIFIER, METHODS
 
 FOLDER = "illustrations"
-"""Folder of the kept arrays, within that of the results."""
+"""Folder of the kept arrays, inside that of the results."""
 METHODS_SHOWN = ("K-Means", "FCM", GRID_METHOD)
 """Hard, dense and sparse memberships, in the order of the paper's figure."""
 ACCELERATED, PLAIN = "accelerated", "plain"
 """The two loops: as fitted by default, and alternating steps as in the paper."""
 SEED = 0
 ROWS = 200
-"""Rows whose memberships are kept: as many as a small picture has lines to show."""
+"""Rows whose memberships are kept. Chosen by hand: the height of a small picture in pixels."""
+EXAMPLE = (2.4, 3.5, 0.6, 7.8, 1.9)
+"""Distances of the paper's example."""
+EXAMPLE_ACTIVE = 3
+"""How many of them it keeps."""
+EXAMPLE_PRINTED = (0.39, 0.33, 0.18)
+"""Memberships that the paper gives for it."""
+EXAMPLE_FUZZIFIERS = (2.0, FUZZIFIER)
+"""One at which three memberships can be seen, and the one of the paper's results."""
+
+
+class Ranking(NamedTuple):
+    """Order of the centers of a row, nearest first, and memberships in that order."""
+
+    order: NDArray[np.intp]
+    memberships: NDArray[np.floating]
+
+
+def rank(distances: ArrayLike, n_active: int, fuzzifier: float) -> Ranking:
+    """Sort the distances of a row, keep the nearest, and divide the row among them.
+
+    Parameters
+    ----------
+    distances : array-like of shape (n_clusters,)
+    n_active : int
+        How many are kept.
+    fuzzifier : float
+
+    Returns
+    -------
+    Ranking
+
+    Examples
+    --------
+    >>> from sfumato.paper.illustrations import rank
+    >>> order, memberships = rank([2.4, 3.5, 0.6, 7.8, 1.9], n_active=3, fuzzifier=2.0)
+    >>> order + 1
+    array([3, 5, 1, 2, 4])
+    >>> memberships.round(3)
+    array([0.639, 0.202, 0.16 , 0.   , 0.   ])
+    """
+    values = np.asarray(distances, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    memberships = np.zeros_like(values)
+    nearest = values[order[:n_active]]
+    memberships[:n_active] = Power(n_active, fuzzifier).solve(nearest[np.newaxis])[0][0]
+    return Ranking(order, memberships)
 
 
 @dataclass(frozen=True)

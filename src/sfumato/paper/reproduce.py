@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import fcntl
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bars
 
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG
 from sfumato.exceptions import UserError, did_you_mean
 from sfumato.files import OutputFolder
-from sfumato.paper.expected import SETS
-from sfumato.paper.experiment import QUICK_RUNS, QUICK_SETS, RUNS, STAND_IN, Cell, Experiment
+from sfumato.paper.experiment import (
+    QUICK_RUNS,
+    QUICK_SETS,
+    RUNS,
+    SETS,
+    STAND_IN,
+    Cell,
+    Experiment,
+    Store,
+    run_cell,
+)
 from sfumato.paper.methods import METHODS
+from sfumato.paper.report import write_all
 from sfumato.paper.results import Results
-from sfumato.paper.runner import OTHER_SEED, Progress, run_missing
-from sfumato.paper.store import Store
-from sfumato.paper.writing import write_all
+from sfumato.paper.runner import Display, run_missing
 
 CELLS = "cells.jsonl"
 """File in the output folder that holds the finished runs."""
-EVERY = 30.0
-"""Seconds between two lines of progress where there is no terminal."""
 
 
 def reproduce(
@@ -50,18 +54,19 @@ def reproduce(
     write_only : bool, default=False
         Whether to write what the finished runs say, and fit only what the figures lack.
     """
-    show = Display(Console(stderr=True))
-    experiment = checked(experiment, show.say)
+    display = Display(Console(stderr=True))
+    experiment = checked(experiment, display.print)
     OutputFolder(output, ()).check()
-    store = Store(output / CELLS, setting())
+    store = Store(output / CELLS, setting(), Cell)
     if write_only and not store.load():
         raise UserError(f"{output} holds no finished runs; leave --write-only out to run them.")
     if not write_only:
-        with show, locked(output):
-            run_missing(experiment.cells(), store, jobs, limit, show.told)
-            run_missing(chosen(experiment, store), store, jobs, limit, show.told)
+        run = partial(run_missing, store=store, run=run_cell, jobs=jobs, limit=limit)
+        with display, locked(output):
+            run(experiment.cells(), report=display.show)
+            run(chosen(experiment, store), report=display.show)
     write_all(found(experiment, store), experiment, output)
-    show.say(f"Wrote {output / 'index.html'}, tables.md, tables.csv and the figures.")
+    display.print(f"Wrote {output / 'index.html'}, tables.md, tables.csv and the figures.")
 
 
 @contextmanager
@@ -87,7 +92,7 @@ def found(experiment: Experiment, store: Store) -> Results:
         known = p is None or p.starts > 1 or p in tried.get(cell.data, ())
         return known and cell.seed < experiment.runs
 
-    return Results(outcome for cell, outcome in store.load().items() if belongs(cell))
+    return Results(run for cell, run in store.load().items() if belongs(cell))
 
 
 def chosen(experiment: Experiment, store: Store) -> list[Cell]:
@@ -130,58 +135,6 @@ def _caveats(data: str) -> list[str]:
     except (OSError, ValueError) as error:
         raise UserError(str(error)) from error
     return [str(warning.message) for warning in caught]
-
-
-class Display:
-    """Progress on the error stream: a bar on a terminal, else a line now and then."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.latest = 0.0
-        self._open = ExitStack()
-        self.bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=console,
-            transient=True,
-        )
-
-    def __enter__(self) -> Display:
-        if self.console.is_terminal:
-            self._open.enter_context(self.bars)
-            self.task = self.bars.add_task("runs", left="")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.close()
-
-    def told(self, progress: Progress) -> None:
-        """Show how far it is."""
-        done, total, seconds = progress.finished, progress.total, progress.left
-        left = "" if seconds is None else f", about {duration(seconds)} left"
-        latest = progress.latest
-        if latest is not None and latest.error and not latest.error.endswith(OTHER_SEED):
-            cell = latest.cell
-            self.say(f"{cell.method} on {cell.data}, seed {cell.seed}: {latest.error}")
-        if self.console.is_terminal:
-            self.bars.update(self.task, completed=done, total=total, left=left.strip(", "))
-        elif time.monotonic() - self.latest > EVERY or done == total:
-            self.latest = time.monotonic()
-            self.say(f"{done} of {total} runs{left}")
-
-    def say(self, words: str) -> None:
-        """Print words as they are: brackets in them are no markup."""
-        self.console.print(words, markup=False, highlight=False, soft_wrap=True)
-
-
-def duration(seconds: float) -> str:
-    """Words for a time, in its largest unit."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.1f} {unit}" if unit == "h" else f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def planned(

@@ -1,7 +1,6 @@
-"""Runs the missing cells in processes of one thread each, and stores each as it ends.
+"""Run the missing cells of an experiment in processes, and store each as soon as it has finished.
 
-A run that fails or passes its time limit is an outcome with a reason, and the rest go on; other
-seeds of a method that was too slow on a data set are not tried.
+A cell that fails or exceeds its time limit is stored with the reason, and the others go on.
 """
 
 from __future__ import annotations
@@ -10,69 +9,37 @@ import multiprocessing
 import os
 import signal
 import time
-import warnings
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from multiprocessing import connection
 from threading import Thread
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
-from numpy.typing import NDArray
 from pebble import ProcessExpired, ProcessPool
-from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
 
-from sfumato.metrics import clustering_accuracy, nmi
-from sfumato.paper.experiment import Cell, Parameters, sample_of
-from sfumato.paper.methods import METHODS
-from sfumato.paper.store import Outcome, Store
+from sfumato.paper.store import C, Run, Store
 
-Kind = tuple[str, str, Parameters | None]
-"""What differs from a cell in its seed alone."""
-Running = dict[Any, tuple[Cell, float]]
-"""Cells that run, and since when, by the futures of their outcomes."""
 TOO_SLOW = "more than"
-"""How the reason begins of a run that passed its time limit."""
+"""First words of the reason of a cell that exceeded its time limit."""
 OTHER_SEED = "from another seed"
-"""How it ends of runs that were therefore not tried."""
+"""Last words of that reason for cells that were not tried, being of the same kind."""
 DIED, NO_MEMORY = "its process died", "not enough memory"
-"""Reasons that may be gone the next time."""
-
-
-def run_cell(cell: Cell) -> Outcome:
-    """Fit and measure, in one thread. The method does not see the classes."""
-    sample = sample_of(cell.data)
-    model = METHODS[cell.method].make(cell.task(sample.n_clusters))
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        began = time.perf_counter()
-        labels = np.asarray(model.fit_predict(sample.X))
-        seconds = time.perf_counter() - began
-    return Outcome(
-        cell,
-        seconds,
-        clustering_accuracy(sample.y, labels),
-        nmi(sample.y, labels, average="max"),
-        float(getattr(model, "objective_", np.nan)),
-        spread(sample.X, labels),
-    )
-
-
-def spread(X: NDArray[np.floating], labels: NDArray[np.integer]) -> float:
-    """Mean distance of the rows to the mean of their cluster."""
-    _, members = np.unique(labels, return_inverse=True)
-    rows = np.arange(len(X) + 1)
-    belongs = csr_array((np.ones(len(X)), members, rows)).T
-    means = (belongs @ X) / belongs.sum(axis=1)[:, None]
-    return float(np.linalg.norm(X - means[members], axis=1).mean())
+"""First words of reasons that may not occur again."""
+EVERY = 30.0
+"""Seconds between two lines of progress where there is no terminal. Chosen by hand."""
 
 
 @dataclass
-class Progress:
-    """How far a run is, and how long the rest will take.
+class Progress(Generic[C]):
+    """Number of finished cells, and time left.
 
     Parameters
     ----------
@@ -86,31 +53,31 @@ class Progress:
     total: int
     finished: int = 0
     left: float | None = None
-    """Seconds, from cells of the same method and data set that have ended; None if none has."""
-    latest: Outcome | None = None
-    _seconds: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Seconds, estimated from finished cells of the same group; None if there is none."""
+    latest: Run[C] | None = None
+    _seconds: dict[Hashable, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def note(self, outcome: Outcome) -> None:
-        """Learn how long a start took."""
-        cell = outcome.cell
-        if not outcome.error:
-            self._seconds[cell.data, cell.method].append(outcome.seconds / _starts(cell))
+    def note(self, run: Run[C]) -> None:
+        """Record the time of a unit of work."""
+        if not run.error:
+            self._seconds[run.cell.group].append(run.seconds / run.cell.work)
 
-    def estimate(self, unfinished: Iterable[Cell]) -> None:
-        """Sum what the unfinished cells are likely to take."""
-        means = {kind: float(np.mean(seconds)) for kind, seconds in self._seconds.items()}
+    def estimate(self, unfinished: Iterable[C]) -> None:
+        """Sum the expected times of the unfinished cells."""
+        means = {group: float(np.mean(seconds)) for group, seconds in self._seconds.items()}
         if means:
             typical = float(np.mean(list(means.values())))
-            each = [means.get((c.data, c.method), typical) * _starts(c) for c in unfinished]
-            self.left = sum(each) / self.jobs
-
-
-def _starts(cell: Cell) -> int:
-    return 1 if cell.parameters is None else cell.parameters.starts
+            self.left = sum(means.get(c.group, typical) * c.work for c in unfinished) / self.jobs
 
 
 def run_missing(
-    cells: Sequence[Cell], store: Store, jobs: int, limit: float, told: Callable[[Progress], None]
+    cells: Sequence[C],
+    store: Store[C],
+    run: Callable[[C], Run[C]],
+    *,
+    jobs: int = 1,
+    limit: float = inf,
+    report: Callable[[Progress[C]], None],
 ) -> None:
     """Run the cells that are not stored, and store them.
 
@@ -120,50 +87,101 @@ def run_missing(
     ----------
     cells : sequence of Cell
     store : Store
-    jobs : int
+    run : callable
+        Takes a cell in a process of its own, so that it has to be picklable. What it raises becomes
+        the error of the cell.
+    jobs : int, default=1
         Processes.
-    limit : float
+    limit : float, default=inf
         Seconds that a cell may take.
-    told : callable
+    report : callable
         Called with the progress at the beginning and after every cell.
     """
-    stored = {c: o for c, o in store.load().items() if not _worth_another_try(o, limit)}
-    progress = Progress(jobs, len(cells))
-    for outcome in stored.values():
-        progress.note(outcome)
-    too_slow = {_kind(c) for c, o in stored.items() if o.error.startswith(TOO_SLOW)}
-    waiting = deque(cell for cell in cells if cell not in stored)
-    progress.finished = len(cells) - len(waiting)
-    progress.estimate(waiting)
-    told(progress)
-    if not waiting:
+    stored = {c: r for c, r in store.load().items() if not _worth_another_try(r, limit)}
+    progress: Progress[C] = Progress(jobs, len(cells))
+    for finished in stored.values():
+        progress.note(finished)
+    too_slow = {c.kind for c, r in stored.items() if r.error.startswith(TOO_SLOW)}
+    queue = _Queue(deque(c for c in cells if c not in stored), run, jobs, limit, too_slow)
+    progress.finished = len(cells) - len(queue.waiting)
+    progress.estimate(queue.waiting)
+    report(progress)
+    if not queue.waiting:
         return
-    pool, running = process_pool(jobs), Running()
-    try:
-        for outcome in _outcomes(pool, waiting, running, jobs, limit, too_slow):
-            store.add(outcome)
-            progress.note(outcome)
-            progress.finished += 1
-            progress.latest = outcome
-            progress.estimate([*waiting, *(cell for cell, _ in running.values())])
-            told(progress)
-    finally:
-        pool.stop()
-        pool.join()
+    for finished in queue.finish():
+        store.add(finished)
+        progress.note(finished)
+        progress.finished += 1
+        progress.latest = finished
+        progress.estimate(queue.unfinished())
+        report(progress)
 
 
-def _kind(cell: Cell) -> Kind:
-    return cell.data, cell.method, cell.parameters
+def _worth_another_try(run: Run[C], limit: float) -> bool:
+    if run.error.startswith(TOO_SLOW):
+        return run.seconds < limit
+    return run.error.startswith((DIED, NO_MEMORY))
 
 
-def _worth_another_try(outcome: Outcome, limit: float) -> bool:
-    if outcome.error.startswith(TOO_SLOW):
-        return outcome.seconds < limit
-    return outcome.error.startswith((DIED, NO_MEMORY))
+@dataclass
+class _Queue(Generic[C]):
+    """Cells that wait, and those that run: when they began, by their futures."""
+
+    waiting: deque[C]
+    run: Callable[[C], Run[C]]
+    jobs: int
+    limit: float
+    too_slow: set[Hashable]
+    running: dict[Any, tuple[C, float]] = field(default_factory=dict)
+
+    def unfinished(self) -> list[C]:
+        return [*self.waiting, *(cell for cell, _ in self.running.values())]
+
+    def finish(self) -> Iterator[Run[C]]:
+        """Finished cells in the order in which they end."""
+        pool = process_pool(self.jobs)
+        try:
+            while self.waiting or self.running:
+                yield from self._begin(pool)
+                for done in wait(self.running, return_when=FIRST_COMPLETED).done:
+                    finished = self._end(done, *self.running.pop(done))
+                    if finished.error.startswith(TOO_SLOW):
+                        self.too_slow.add(finished.cell.kind)
+                    yield finished
+        finally:
+            pool.stop()
+            pool.join()
+
+    def _begin(self, pool: Any) -> Iterator[Run[C]]:
+        """Start as many cells as may run at once; yield those that need not be tried."""
+        while self.waiting and len(self.running) < self.jobs:
+            cell = self.waiting.popleft()
+            if cell.kind in self.too_slow:
+                yield Run(cell, self.limit, error=f"{TOO_SLOW} {self.limit:g} s {OTHER_SEED}")
+                continue
+            timeout = self.limit if isfinite(self.limit) else None
+            future = pool.schedule(self.run, args=(cell,), timeout=timeout)
+            self.running[future] = cell, time.perf_counter()
+
+    def _end(self, future: Any, cell: C, began: float) -> Run[C]:
+        """Result of a process, or the reason why there is none."""
+        try:
+            found: Run[C] = future.result()
+        except TimeoutError:
+            return Run(cell, self.limit, error=f"{TOO_SLOW} {self.limit:g} s")
+        except ProcessExpired as expired:
+            error = f"{DIED} with exit code {expired.exitcode}"
+        except MemoryError:
+            error = NO_MEMORY
+        except Exception as failed:  # Whatever a method raises is its result.
+            error = f"{type(failed).__name__}: {' '.join(str(failed).split())[:200]}"
+        else:
+            return found
+        return Run(cell, time.perf_counter() - began, error=error)
 
 
 def process_pool(jobs: int) -> Any:
-    """Processes whose work can be stopped, and that do not outlive this one."""
+    """Processes whose work can be stopped, and that end with this one."""
     context = multiprocessing.get_context("spawn")
     return ProcessPool(jobs, context=context, initializer=_end_with_parent)
 
@@ -180,42 +198,52 @@ def _end_with_parent() -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _outcomes(
-    pool: Any,
-    waiting: deque[Cell],
-    running: Running,
-    jobs: int,
-    limit: float,
-    too_slow: set[Kind],
-) -> Iterator[Outcome]:
-    """Outcomes as they come; at most so many cells run at once."""
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            cell = waiting.popleft()
-            if _kind(cell) in too_slow:
-                yield Outcome(cell, limit, error=f"{TOO_SLOW} {limit:g} s {OTHER_SEED}")
-                continue
-            future = pool.schedule(run_cell, args=(cell,), timeout=limit)
-            running[future] = cell, time.perf_counter()
-        for done in wait(running, return_when=FIRST_COMPLETED).done:
-            outcome = _outcome(done, *running.pop(done), limit)
-            if outcome.error.startswith(TOO_SLOW):
-                too_slow.add(_kind(outcome.cell))
-            yield outcome
+class Display:
+    """Progress on the error stream: a bar on a terminal, else a line every ``EVERY`` seconds."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.latest = 0.0
+        self._open = ExitStack()
+        self.bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+        )
+
+    def __enter__(self) -> Display:
+        if self.console.is_terminal:
+            self._open.enter_context(self.bars)
+            self.task = self.bars.add_task("runs", left="")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def show(self, progress: Progress[Any]) -> None:
+        """Print the latest error, and the number of finished cells."""
+        done, total, seconds = progress.finished, progress.total, progress.left
+        left = "" if seconds is None else f", about {duration(seconds)} left"
+        latest = progress.latest
+        if latest is not None and latest.error and not latest.error.endswith(OTHER_SEED):
+            self.print(f"{latest.cell}: {latest.error}")
+        if self.console.is_terminal:
+            self.bars.update(self.task, completed=done, total=total, left=left.strip(", "))
+        elif time.monotonic() - self.latest > EVERY or done == total:
+            self.latest = time.monotonic()
+            self.print(f"{done} of {total} runs{left}")
+
+    def print(self, text: str) -> None:
+        """Print text as it is: brackets are no markup."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _outcome(future: Any, cell: Cell, began: float, limit: float) -> Outcome:
-    """What a process answered, or why it did not."""
-    try:
-        found: Outcome = future.result()
-    except TimeoutError:
-        return Outcome(cell, limit, error=f"{TOO_SLOW} {limit:g} s")
-    except ProcessExpired as expired:
-        error = f"{DIED} with exit code {expired.exitcode}"
-    except MemoryError:
-        error = NO_MEMORY
-    except Exception as failed:  # Whatever a method raises is its result.
-        error = f"{type(failed).__name__}: {' '.join(str(failed).split())[:200]}"
-    else:
-        return found
-    return Outcome(cell, time.perf_counter() - began, error=error)
+def duration(seconds: float) -> str:
+    """Text for a time, in its largest unit."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {unit}" if unit == "h" else f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,101 +1,144 @@
-"""Finished runs, a line of JSON each: what a killed run has finished is not run again."""
+"""File of the finished cells of an experiment: after a kill, they need not be run again.
+
+Serves any experiment whose cells fit the ``Cell`` protocol.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sfumato.exceptions import UserError, one_line
-from sfumato.paper.experiment import Cell, Parameters
+from sfumato.files import OutputFolder
 
-MEASURES = ("acc", "nmi", "objective", "spread")
+
+class Cell(Protocol):
+    """A run to be made: hashable and picklable; ``str(cell)`` names it in messages."""
+
+    @property
+    def kind(self) -> Hashable:
+        """All but the seed. If a cell is too slow, others of its kind are not tried."""
+
+    @property
+    def group(self) -> Hashable:
+        """Cells of a group take about the same time per unit of work."""
+
+    @property
+    def work(self) -> int:
+        """Units of work, such as starts."""
+
+    def record(self) -> dict[str, Any]:
+        """JSON values by name; none is called "seconds" or "error"."""
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> Self:
+        """Cell of a record, which may have further entries."""
+
+
+C = TypeVar("C", bound=Cell)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run reached, or why it reached nothing.
+class Run(Generic[C]):
+    """A finished cell.
 
     Parameters
     ----------
     cell : Cell
     seconds : float
-        Of the fit.
-    acc, nmi : float
-        Between 0 and 1; NaN if the run failed.
-    objective : float
-        Of methods that have one; NaN of others.
-    spread : float
-        Mean distance of the rows to the mean of their cluster, which no class has a part in.
+        Time of the fit, or until it failed.
+    measures : dict of str to float
+        Results by name; those that are not finite are not stored.
     error : str
-        Why it failed; empty if it did not.
+        Why the cell failed; empty if it did not.
     """
 
-    cell: Cell
+    cell: C
     seconds: float
-    acc: float = np.nan
-    nmi: float = np.nan
-    objective: float = np.nan
-    spread: float = np.nan
+    measures: dict[str, float] = field(default_factory=dict)
     error: str = ""
 
+    def record(self) -> dict[str, Any]:
+        """JSON values by name."""
+        finite = {name: value for name, value in self.measures.items() if isfinite(value)}
+        error = {"error": self.error} if self.error else {}
+        return self.cell.record() | {"seconds": self.seconds} | finite | error
 
-class Store:
-    """The file of finished runs.
+    @classmethod
+    def of_record(cls, cell_type: type[C], record: dict[str, Any]) -> Run[C]:
+        """Run of a record; raises KeyError, TypeError or ValueError if it is none."""
+        cell = cell_type.of_record(record)
+        others = {"seconds", "error", *cell.record()}
+        measures = {name: float(record[name]) for name in record if name not in others}
+        return Run(cell, record["seconds"], measures, record.get("error", ""))
+
+
+class Store(Generic[C]):
+    """File of finished cells: a line of JSON for the setting, then one for each.
 
     Parameters
     ----------
     path : Path
-    setting : dict
-        What the results depend on besides the cells, such as versions; a file of another setting
-        is refused.
+    setting : dict of str to str
+        What results depend on besides the cells, such as versions. A file of another setting is
+        refused.
+    cell_type : type
+        Class of the cells.
     """
 
-    def __init__(self, path: Path, setting: dict[str, str]) -> None:
+    def __init__(self, path: Path, setting: dict[str, str], cell_type: type[C]) -> None:
         self.path = path
         self.setting = setting
+        self.cell_type = cell_type
 
-    def load(self) -> dict[Cell, Outcome]:
-        """Finished runs; a last line that a kill has cut off is left out."""
-        found: dict[Cell, Outcome] = {}
-        lines = self._lines()
-        for number, line in enumerate(lines, start=1):
+    def load(self) -> dict[C, Run[C]]:
+        """Finished cells; a line that a kill cut off is left out."""
+        found: dict[C, Run[C]] = {}
+        for number, line in enumerate(self._lines(), start=1):
             try:
                 record = json.loads(line)
-                outcome = None if number == 1 else _decoded(record)
+                run = None if number == 1 else Run.of_record(self.cell_type, record)
             except (ValueError, KeyError, TypeError) as error:
-                if self._was_cut_off(number, lines):
+                if number > 1 and not line.rstrip().endswith("}"):
                     continue
                 raise UserError(
                     f"{self.path}, line {number}: not a finished run ({one_line(error)}); remove "
-                    "the line, or give another --output."
+                    "the line, or use another folder."
                 ) from error
-            if outcome is None:
-                self._check(record)
-            else:
-                found[outcome.cell] = outcome
+            if run is not None:
+                found[run.cell] = run
+            elif record != self.setting:
+                raise UserError(
+                    f"{self.path} holds results of {record}, and this is {self.setting}; remove "
+                    "the file, or use another folder."
+                )
         return found
 
-    def _was_cut_off(self, number: int, lines: list[str]) -> bool:
-        """Whether a line is the last, or one to which a run that followed a kill put an end."""
-        return number > 1 and not lines[number - 1].rstrip().endswith("}")
-
-    def add(self, outcome: Outcome) -> None:
-        """Append a finished run."""
+    def add(self, run: Run[C]) -> None:
+        """Append a finished cell."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists() or self.path.stat().st_size == 0
             with self.path.open("a+b") as file:
                 if new:
-                    file.write(json.dumps(self.setting).encode() + b"\n")
+                    file.write(_line(self.setting))
                 elif _is_cut_off(file):
                     file.write(b"\n")
-                file.write(json.dumps(_encoded(outcome)).encode() + b"\n")
+                file.write(_line(run.record()))
         except OSError as error:
             raise UserError(f"{self.path} cannot be written: {one_line(error)}.") from error
+
+    def forget(self, cells: Iterable[C]) -> None:
+        """Drop cells, so that they are run again."""
+        dropped = set(cells)
+        kept = [run.record() for cell, run in self.load().items() if cell not in dropped]
+        text = b"".join(map(_line, [self.setting, *kept]))
+        folder = OutputFolder(self.path.parent, (self.path.name,), force=True)
+        folder.write({self.path.name: lambda path: path.write_bytes(text)})
 
     def _lines(self) -> list[str]:
         if not self.path.exists():
@@ -105,38 +148,11 @@ class Store:
         except OSError as error:
             raise UserError(f"{self.path} cannot be read: {one_line(error)}.") from error
 
-    def _check(self, found: Any) -> None:
-        if found != self.setting:
-            raise UserError(
-                f"{self.path} holds results of {found}, and this is {self.setting}; give another "
-                "--output, or remove the file."
-            )
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record).encode() + b"\n"
 
 
 def _is_cut_off(file: Any) -> bool:
     file.seek(-1, 2)
     return bool(file.read(1) != b"\n")
-
-
-def _encoded(outcome: Outcome) -> dict[str, Any]:
-    cell = outcome.cell
-    record: dict[str, Any] = {"data": cell.data, "method": cell.method, "seed": cell.seed}
-    if cell.parameters is not None:
-        record |= cell.parameters._asdict()
-    record["seconds"] = outcome.seconds
-    if outcome.error:
-        return record | {"error": outcome.error}
-    measures = {name: getattr(outcome, name) for name in MEASURES}
-    return record | {name: value for name, value in measures.items() if np.isfinite(value)}
-
-
-def _decoded(record: dict[str, Any]) -> Outcome:
-    parameters = None
-    if "n_active" in record:
-        parameters = Parameters(*(record[name] for name in Parameters._fields))
-    return Outcome(
-        Cell(record["data"], record["method"], record["seed"], parameters),
-        record["seconds"],
-        error=record.get("error", ""),
-        **{name: record.get(name, np.nan) for name in MEASURES},
-    )

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sfumato.paper.comparison import BETTER, WITHIN, WORSE, Line, chosen, rows_of, runs_of
-from sfumato.paper.expected import FUZZIFIER, printed_active
-from sfumato.paper.experiment import GRID_METHOD, Experiment, Parameters
-from sfumato.paper.results import BY_LABELS, REFERENCE, WITHOUT_LABELS, Results
+from sfumato.paper.experiment import GRID_METHOD, Experiment, Parameters, printed_active
+from sfumato.paper.methods import FUZZIFIER
+from sfumato.paper.results import (
+    BETTER,
+    BY_LABELS,
+    REFERENCE,
+    WITHIN,
+    WITHOUT_LABELS,
+    WORSE,
+    Line,
+    Results,
+    chosen,
+    rows_of,
+    runs_of,
+)
 
 TITLES = {
     "orl": "ORL",
@@ -90,9 +101,8 @@ def tables(results: Results, experiment: Experiment, given: Sequence[Line]) -> l
 
     Examples
     --------
-    >>> from sfumato.paper.comparison import lines
     >>> from sfumato.paper.experiment import Experiment
-    >>> from sfumato.paper.results import Results
+    >>> from sfumato.paper.results import Results, lines
     >>> from sfumato.paper.tables import tables
     >>> results, experiment = Results([]), Experiment(["yale"], ["K-Means"])
     >>> [table.key for table in tables(results, experiment, lines(results, experiment))]

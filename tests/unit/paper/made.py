@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.paper.experiment import Cell, Experiment, Parameters
-from sfumato.paper.store import Outcome
+from sfumato.paper.experiment import Cell, Experiment, Parameters, Run
 
 METHODS = ("K-Means", "K-Medoids", "GMM", "RSFKM (capped)", "REFCMFS")
 REASON = "ValueError: 3 < 5 | no <b>luck</b>"
@@ -13,12 +12,12 @@ def experiment(*sets: str) -> Experiment:
     return Experiment(sets or ("yale", "digits"), METHODS, runs=2)
 
 
-def outcomes(data: str = "yale") -> list[Outcome]:
+def runs(data: str = "yale") -> list[Run]:
     """K-Means twice, K-Medoids once, GMM failed, no RSFKM, REFCMFS twice and on a grid."""
 
-    def run(method, seed, seconds=1.0, acc=0.5, nmi=0.5, **others):
-        parameters = others.pop("parameters", None)
-        return Outcome(Cell(data, method, seed, parameters), seconds, acc, nmi, 1.0, **others)
+    def run(method, seed, seconds=1.0, acc=0.5, nmi=0.5, *, parameters=None, error="", **others):
+        measures = {"acc": acc, "nmi": nmi, "objective": 1.0} | others
+        return Run(Cell(data, method, seed, parameters), seconds, measures, error)
 
     table = [
         run("K-Means", 0, 0.1, 0.40, 0.50),

@@ -3,15 +3,19 @@
 import numpy as np
 import pytest
 
-from sfumato.paper.expected import SETS, printed, printed_active, printed_seconds
 from sfumato.paper.experiment import (
     FUZZIFIERS,
     GRID_METHOD,
+    SETS,
     Cell,
     Experiment,
     Parameters,
     paper_parameters,
+    printed,
+    printed_active,
+    printed_seconds,
     sample_of,
+    spread,
 )
 from sfumato.paper.methods import METHODS
 
@@ -89,3 +93,9 @@ def test_digits():
     assert sample.X.shape == (1797, 64)
     assert sample.X.dtype == np.float64
     assert sample.n_clusters == 10
+
+
+def test_spread_by_hand():
+    """Two rows 1 from their mean, one alone, and the names of the clusters do not matter."""
+    X = np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 5.0]])
+    assert spread(X, np.array([7, 7, -1])) == pytest.approx(2 / 3)

@@ -9,11 +9,27 @@ from matplotlib import image
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sfumato.paper import figures
-from sfumato.paper.drawing import save
 from sfumato.paper.experiment import Parameters
-from sfumato.paper.figures import FEW, FRAMES, Marks, convergence, excess, memberships, sensitivity
-from sfumato.paper.illustrations import ACCELERATED, METHODS_SHOWN, PLAIN, Illustration
-from sfumato.paper.ranking import EXAMPLE, EXAMPLE_PRINTED, rank, ranking
+from sfumato.paper.figures import (
+    FEW,
+    FRAMES,
+    Marks,
+    convergence,
+    excess,
+    memberships,
+    ranking,
+    save,
+    sensitivity,
+)
+from sfumato.paper.illustrations import (
+    ACCELERATED,
+    EXAMPLE,
+    EXAMPLE_PRINTED,
+    METHODS_SHOWN,
+    PLAIN,
+    Illustration,
+    rank,
+)
 
 GRID = {Parameters(2, 1.1): 40.0, Parameters(9, 1.1): 60.0, Parameters(2, 1.2): 50.0}
 """Three of four cells: the one of K~ = 9 and r = 1.2 is missing."""

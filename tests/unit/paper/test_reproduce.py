@@ -8,22 +8,27 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.cli.main import main
+from sfumato.paper import experiment as experiments
 from sfumato.paper import reproduce as module
-from sfumato.paper import runner
-from sfumato.paper.expected import SETS
-from sfumato.paper.experiment import Cell, Experiment, Parameters, sample_of
-from sfumato.paper.methods import METHODS
-from sfumato.paper.reproduce import checked, duration, found, planned
-from sfumato.paper.runner import run_cell
-from sfumato.paper.spectral import FullGraphSpectralClustering
-from sfumato.paper.store import Outcome, Store
+from sfumato.paper.experiment import (
+    SETS,
+    Cell,
+    Experiment,
+    Parameters,
+    Run,
+    Store,
+    run_cell,
+    sample_of,
+)
+from sfumato.paper.methods import METHODS, FullGraphSpectralClustering
+from sfumato.paper.reproduce import checked, found, planned
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_clusters_the_digits(method):
-    outcome = run_cell(Cell("digits", method, 0))
-    assert 0.1 < outcome.acc <= 1
-    assert 0 < outcome.nmi <= 1
+    measures = run_cell(Cell("digits", method, 0)).measures
+    assert 0.1 < measures["acc"] <= 1
+    assert 0 < measures["nmi"] <= 1
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -33,9 +38,11 @@ def test_methods_never_see_the_classes(method, monkeypatch):
     some = np.concatenate([np.flatnonzero(whole.y == digit)[:60] for digit in range(10)])
     sample = whole._replace(X=whole.X[some], y=whole.y[some])
     seen = []
-    monkeypatch.setattr(runner, "accuracy", lambda classes, labels: seen.append(labels) or 0.0)
+    monkeypatch.setattr(
+        experiments, "clustering_accuracy", lambda classes, labels: seen.append(labels) or 0.0
+    )
     for classes in (sample.y, sample.y[::-1]):
-        monkeypatch.setattr(runner, "sample_of", lambda _, c=classes: sample._replace(y=c))
+        monkeypatch.setattr(experiments, "sample_of", lambda _, c=classes: sample._replace(y=c))
         run_cell(Cell("digits", method, 0, Parameters(3, 1.1)))
     np.testing.assert_array_equal(*seen)
 
@@ -114,17 +121,10 @@ def test_stand_ins_are_called_so_and_compared_with_nothing(monkeypatch):
 def test_results_of_other_grids_and_seeds_are_left_out(tmp_path):
     experiment = Experiment(("digits",), ("REFCMFS",), runs=2, quick=True)
     inside, outside = experiment.grid("digits")[0], Parameters(3, 1.15)
-    store = Store(tmp_path / "cells.jsonl", {})
+    store = Store(tmp_path / "cells.jsonl", {}, Cell)
+    measures = dict.fromkeys(("acc", "nmi", "objective", "spread"), 0.5)
     for parameters, seed in ((inside, 0), (inside, 1), (inside, 2), (outside, 0)):
-        store.add(Outcome(Cell("digits", "REFCMFS", seed, parameters), 1, 0.5, 0.5, 1.0, 1.0))
+        store.add(Run(Cell("digits", "REFCMFS", seed, parameters), 1, measures))
     results = found(experiment, store)
     assert list(results.grid("digits", "acc")) == [inside]
     assert results.grid_seeds("digits") == 2
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.4, "0 s"), (89, "89 s"), (91, "2 min"), (3600, "60 min"), (9000, "2.5 h")],
-)
-def test_durations(seconds, words):
-    assert duration(seconds) == words

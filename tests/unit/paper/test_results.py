@@ -5,19 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.paper.experiment import GRID_METHOD, Cell, Parameters
+from sfumato.paper.experiment import GRID_METHOD, Cell, Parameters, Run
 from sfumato.paper.results import BY_LABELS, WITHOUT_LABELS, Results, starts_needed
-from sfumato.paper.store import Outcome
 
 COMPACT, ACCURATE = Parameters(3, 1.1), Parameters(5, 1.1)
 SPREAD = {COMPACT: 2.0, ACCURATE: 3.0}
 ACC = {COMPACT: [0.5, 0.6, 0.7], ACCURATE: [0.8, 0.8, 0.8]}
 
 
-def run(parameters=None, seed=0, method=GRID_METHOD, objective=1.0, **found):
-    return Outcome(
-        Cell("toy", method, seed, parameters), **{"seconds": 1.0, "objective": objective} | found
-    )
+def run(parameters=None, seed=0, method=GRID_METHOD, *, seconds=1.0, error="", **measures):
+    return Run(Cell("toy", method, seed, parameters), seconds, {"objective": 1.0} | measures, error)
 
 
 def grid(acc=ACC, objectives=(1.0, 1.0, 1.0)):
@@ -67,9 +64,9 @@ def test_the_choice_without_labels_does_not_depend_on_them():
     rng = np.random.default_rng(0)
     for _ in range(20):
         acc = {p: rng.uniform(size=3) for p in ACC}
-        outcomes = [replace(outcome, nmi=rng.uniform()) for outcome in grid(acc)]
-        rng.shuffle(outcomes)
-        assert Results(outcomes).chosen_without_labels("toy") == COMPACT
+        runs = [replace(o, measures=o.measures | {"nmi": rng.uniform()}) for o in grid(acc)]
+        rng.shuffle(runs)
+        assert Results(runs).chosen_without_labels("toy") == COMPACT
 
 
 def test_ties_do_not_depend_on_the_order_in_which_runs_ended():
@@ -79,11 +76,11 @@ def test_ties_do_not_depend_on_the_order_in_which_runs_ended():
 
 
 def test_runs_of_the_chosen_number_of_starts():
-    outcomes = grid(objectives=(1.0, 1.1, 1.1))
+    runs = grid(objectives=(1.0, 1.1, 1.1))
     chosen = COMPACT._replace(starts=3)
-    assert Results(outcomes).chosen_without_labels("toy") == chosen
+    assert Results(runs).chosen_without_labels("toy") == chosen
     again = [run(chosen, seed, acc=0.9, nmi=0.9, spread=1.0) for seed in range(2)]
-    results = Results(outcomes + again)
+    results = Results(runs + again)
     assert results.score("toy", WITHOUT_LABELS, "acc") == pytest.approx((90, 0, 2))
     assert results.chosen_without_labels("toy") == chosen, "more starts are no part of the grid"
 
@@ -98,11 +95,11 @@ def test_more_seeds_of_a_chosen_cell_do_not_change_the_choice(more):
 
 
 def test_parameters_with_a_failed_run_are_not_chosen():
-    outcomes = [
+    runs = [
         run(o.cell.parameters, o.cell.seed, error="no") if o.cell == grid()[0].cell else o
         for o in grid()
     ]
-    assert Results(outcomes).chosen_without_labels("toy") == ACCURATE
+    assert Results(runs).chosen_without_labels("toy") == ACCURATE
 
 
 def test_starts_needed_by_hand():

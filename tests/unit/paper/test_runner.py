@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.paper.experiment import Cell, Parameters
-from sfumato.paper.runner import Progress, run_cell, run_missing, spread
-from sfumato.paper.store import Outcome, Store
+from sfumato.paper.experiment import Cell, Parameters, Run, Store, run_cell
+from sfumato.paper.runner import Progress, duration, run_missing
 
 CELLS = [
     Cell("digits", "K-Means", 0),
@@ -25,12 +24,16 @@ CELLS = [
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "cells.jsonl", {})
+    return Store(tmp_path / "cells.jsonl", {}, Cell)
 
 
 def seen_by(store, cells, limit=60.0):
     seen = []
-    run_missing(cells, store, 2, limit, lambda progress: seen.append(vars(progress).copy()))
+
+    def report(progress):
+        seen.append(vars(progress).copy())
+
+    run_missing(cells, store, run_cell, jobs=2, limit=limit, report=report)
     return seen
 
 
@@ -38,8 +41,8 @@ def test_every_cell_has_an_outcome_and_none_is_run_again(store):
     seen = seen_by(store, CELLS)
     found = store.load()
     assert set(found) == set(CELLS)
-    assert found[CELLS[0]].acc == run_cell(CELLS[0]).acc, "the same as in this process"
-    assert found[CELLS[1]].spread > 0
+    assert found[CELLS[0]].measures == run_cell(CELLS[0]).measures, "the same as in this process"
+    assert found[CELLS[1]].measures["spread"] > 0
     assert "n_active=99" in found[CELLS[2]].error, "what failed has its reason"
     assert [(told["finished"], told["total"]) for told in seen] == [(n, 4) for n in range(5)]
     assert (seen[0]["left"], seen[-1]["left"]) == (None, 0.0)
@@ -52,7 +55,7 @@ def test_every_cell_has_an_outcome_and_none_is_run_again(store):
 def test_what_is_too_slow_has_a_reason_and_is_tried_again_only_with_more_time(store):
     cells = [Cell("digits", "SC", seed) for seed in range(6)]
     seen_by(store, cells, limit=0.2)
-    slow = [outcome.error for outcome in store.load().values() if outcome.error]
+    slow = [run.error for run in store.load().values() if run.error]
     assert set(slow) <= {"more than 0.2 s", "more than 0.2 s from another seed"}
     assert 1 <= slow.count("more than 0.2 s") <= 2, "as many as ran at once"
     assert len(slow) >= 4
@@ -63,22 +66,16 @@ def test_what_is_too_slow_has_a_reason_and_is_tried_again_only_with_more_time(st
 
 
 def test_a_slow_choice_of_parameters_does_not_condemn_the_others(store):
-    store.add(Outcome(Cell("digits", "REFCMFS", 0, Parameters(9, 1.5)), 60, error="more than 60 s"))
+    store.add(Run(Cell("digits", "REFCMFS", 0, Parameters(9, 1.5)), 60, error="more than 60 s"))
     seen_by(store, [CELLS[1]])
     assert not store.load()[CELLS[1]].error
 
 
 @pytest.mark.parametrize("error", ["its process died with exit code -9", "not enough memory"])
 def test_what_may_have_been_an_accident_is_tried_again(store, error):
-    store.add(Outcome(CELLS[0], 1.0, error=error))
+    store.add(Run(CELLS[0], 1.0, error=error))
     seen_by(store, CELLS[:1])
     assert not store.load()[CELLS[0]].error
-
-
-def test_spread_by_hand():
-    """Two rows 1 from their mean, one alone, and the names of the clusters do not matter."""
-    X = np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 5.0]])
-    assert spread(X, np.array([7, 7, -1])) == pytest.approx(2 / 3)
 
 
 def test_time_left_is_the_sum_of_what_like_cells_took():
@@ -86,12 +83,20 @@ def test_time_left_is_the_sum_of_what_like_cells_took():
     progress.estimate([Cell("yale", "K-Means", 5)])
     assert progress.left is None, "nothing is known yet"
     for seconds in (1.0, 3.0):
-        progress.note(Outcome(Cell("yale", "K-Means", 0), seconds))
-    progress.note(Outcome(Cell("orl", "REFCMFS", 0), 10.0))
-    progress.note(Outcome(Cell("usps", "REFCMFS", 0), 200.0, error="more than 200 s"))
+        progress.note(Run(Cell("yale", "K-Means", 0), seconds))
+    progress.note(Run(Cell("orl", "REFCMFS", 0), 10.0))
+    progress.note(Run(Cell("usps", "REFCMFS", 0), 200.0, error="more than 200 s"))
     five = Cell("orl", "REFCMFS", 0, Parameters(3, 1.1, 5))
     progress.estimate([Cell("yale", "K-Means", 5), five, Cell("usps", "GMM", 0)])
     assert progress.left == pytest.approx((2 + 5 * 10 + 6) / 2), "an unknown one takes the mean, 6"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (89, "89 s"), (91, "2 min"), (3600, "60 min"), (9000, "2.5 h")],
+)
+def test_durations(seconds, words):
+    assert duration(seconds) == words
 
 
 def start(output: Path) -> subprocess.Popen:

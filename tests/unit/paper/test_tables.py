@@ -2,21 +2,30 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from sfumato.paper.comparison import Line, lines, rows_of, tally, to_csv, verdict
-from sfumato.paper.expected import Printed
-from sfumato.paper.experiment import Experiment, Parameters
-from sfumato.paper.results import BY_LABELS, WITHOUT_LABELS, Results
+from sfumato.paper.experiment import Experiment, Parameters, Printed
+from sfumato.paper.results import (
+    BY_LABELS,
+    WITHOUT_LABELS,
+    Line,
+    Results,
+    lines,
+    rows_of,
+    tally,
+    to_csv,
+    verdict,
+)
 from sfumato.paper.tables import NOTHING, Entry, markdown, tables
 from tests.unit.paper import made
 
 
 @pytest.fixture
 def results():
-    return Results(made.outcomes())
+    return Results(made.runs())
 
 
 @pytest.fixture
@@ -89,7 +98,7 @@ def test_times_are_ratios_of_medians_to_k_means(found):
 
 
 def test_there_is_no_ratio_without_k_means():
-    runs = [o for o in made.outcomes() if o.cell.method != "K-Means"]
+    runs = [o for o in made.runs() if o.cell.method != "K-Means"]
     ratios = [o for o in lines(Results(runs), made.experiment("yale")) if o.measure == "ratio"]
     assert {line.mean for line in ratios} == {None}
 
@@ -169,8 +178,8 @@ def test_rows_that_are_not_complete_say_so(results):
     ("seconds", "text"), [(0.2 * 9.994, "9.99"), (0.2 * 99.44, "99.4"), (0.2 * 2757.4, "2757")]
 )
 def test_ratios_have_three_digits_or_no_decimals(seconds, text):
-    runs = [o for o in made.outcomes() if o.cell.method == "K-Means"]
-    slow = made.Outcome(made.Cell("yale", "K-Medoids", 0), seconds, 0.5, 0.5)
+    runs = [o for o in made.runs() if o.cell.method == "K-Means"]
+    slow = made.Run(made.Cell("yale", "K-Medoids", 0), seconds, {"acc": 0.5, "nmi": 0.5})
     table = shown(Results([*runs, slow]), made.experiment("yale"))["ratio"]
     assert dict(table.rows)["K-Medoids"][0].ours == text
 
@@ -184,8 +193,8 @@ def test_parameters_state_the_steps_that_were_tried(results):
 
 
 def test_parameters_with_several_starts_say_so():
-    stable = [o for o in made.outcomes() if o.cell.parameters == Parameters(2, 1.1)]
-    uneven = [made.Outcome(o.cell, 1.0, 0.6, 0.5, 1.0 + o.cell.seed, o.spread) for o in stable]
+    stable = [o for o in made.runs() if o.cell.parameters == Parameters(2, 1.1)]
+    uneven = [replace(o, measures=o.measures | {"objective": 1.0 + o.cell.seed}) for o in stable]
     table = shown(Results(uneven), made.experiment("yale"))["parameters"]
     assert table.rows[0][1][2].ours == "2, 1.1, 2 starts"
 
