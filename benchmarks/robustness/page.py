@@ -135,7 +135,10 @@ def failures(summary: Summary) -> str:
     if not summary.errors:
         return ""
     table = Table(["case", "method", "seed", "error"])
-    table.rows = [[c.case, c.method, str(c.seed), f"`{c.error}`"] for c in summary.errors]
+    table.rows = [
+        [run.cell.case, run.cell.method, str(run.cell.seed), f"`{run.error}`"]
+        for run in summary.errors
+    ]
     return f"## Fits that failed\n\nThey are not part of the medians.\n\n{table}\n"
 
 

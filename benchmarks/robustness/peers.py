@@ -1,7 +1,7 @@
 """The compared methods, by name: what each finds on some rows.
 
-Every method knows the number of clusters. Those of ``references.py`` are told the share of outliers
-besides, which nobody knows of real data; the page says so.
+Every method knows the number of clusters. Those of ``references.py`` know the share of outliers
+besides, which is unknown for real data; the page states it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.robustness.references import best_noise_clustering, best_trimmed
 
 OURS = "CappedREFCMFS"
 PLAIN = "REFCMFS"
-"""What ours must not be worse than on clean data."""
+"""Method that ours must not be worse than on clean data."""
 SPHERICAL = 50
 """Features from which on a mixture has one variance per component; below, full covariances."""
 SMALLEST = 0.05
@@ -31,18 +31,18 @@ DENSE_TREES = 20
 MANY_VALUES = 2_000_000
 """Rows times features above which methods with many starts have a third of them."""
 NOISE_LABEL = -1
-"""Of rows that are outliers, in scikit-learn."""
+"""Label of outliers, in scikit-learn."""
 
 
 @dataclass
 class Task:
-    """What a method is given."""
+    """Input of a method."""
 
     X: np.ndarray
     n_clusters: int
     seed: int
     share: float
-    """Of outliers; only for methods that are told."""
+    """Share of outliers; only for the methods of ``references.py``."""
 
     def starts(self, number: int) -> int:
         """Number of starts for data of this size."""
@@ -51,7 +51,7 @@ class Task:
 
 @dataclass
 class Found:
-    """What a method answers; None is what it does not know."""
+    """Result of a method; None for what it does not provide."""
 
     labels: np.ndarray | None = None
     centers: np.ndarray | None = None
@@ -141,17 +141,13 @@ def local_outlier_factor(task: Task) -> Found:
 
 @dataclass(frozen=True)
 class Peer:
-    """A method, and what can be asked of it."""
+    """A method, and what it provides."""
 
     fit: Callable[[Task], Found]
     how: str
     clusters: bool = True
     """Whether it clusters; the others only give scores."""
     centers: bool = True
-
-    @property
-    def available(self) -> bool:
-        return self.fit is not capped or hasattr(sfumato, OURS)
 
 
 PEERS: dict[str, Peer] = {

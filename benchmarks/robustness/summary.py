@@ -1,4 +1,4 @@
-"""Medians and worst cases over the seeds, and the goals that ours is held against."""
+"""Medians and worst values over the seeds, and the goals of the method of this library."""
 
 from __future__ import annotations
 
@@ -9,45 +9,46 @@ import numpy as np
 
 from benchmarks.harness.report import Goal
 from benchmarks.robustness.cases import CLEAN, PICTURES, Blobs, Case, Pictures
-from benchmarks.robustness.cells import Cell
+from benchmarks.robustness.cells import Run
 from benchmarks.robustness.peers import OURS, PEERS, PLAIN
 from sfumato._outliers import FALSE_ALARMS
 
 HIGHER = {"ari", "acc", "ari_ratio", "auroc", "precision"}
-"""Measures of which the least is the worst; of the others, the largest."""
+"""Measures where higher is better; of the others, lower is."""
 STATED_ALARMS = FALSE_ALARMS
 """False-alarm rate on clean Gaussian clusters that the documentation of ours states."""
 FAR_SHARE = 0.3
-"""Contamination at which ours has to stand."""
+"""Share of outliers at which ours must still find the clusters."""
 AT_LEAST = "at least"
 MARGIN = 0.01
-"""Medians that differ by less are equal."""
+"""Difference of medians below which they count as equal. Chosen by hand."""
 
 
 class Summary:
-    """Cells of a run by case and method.
+    """Finished cells by case and method.
 
     Parameters
     ----------
-    cells : iterable of Cell
+    runs : iterable of Run
     cases : dict of str to Case
         Others are left out.
     """
 
-    def __init__(self, cells: Iterable[Cell], cases: dict[str, Case]) -> None:
-        self.errors: list[Cell] = []
+    def __init__(self, runs: Iterable[Run], cases: dict[str, Case]) -> None:
+        self.errors: list[Run] = []
         self.values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         self.seconds: dict[str, list[float]] = defaultdict(list)
         seen, seeds = set(), set()
-        for cell in sorted(cells, key=lambda cell: cell.key):
+        for run in sorted(runs, key=lambda run: run.cell):
+            cell = run.cell
             if cell.case not in cases or cell.method not in PEERS:
                 continue
             seen.add((cell.case, cell.method))
             seeds.add(cell.seed)
-            self.seconds[cell.method].append(cell.seconds)
-            if cell.error:
-                self.errors.append(cell)
-            for name, value in cell.measures.items():
+            self.seconds[cell.method].append(run.seconds)
+            if run.error:
+                self.errors.append(run)
+            for name, value in run.measures.items():
                 self.values[cell.case, cell.method, name].append(value)
         self.n_seeds = len(seeds)
         self.cases = [case for name, case in cases.items() if any(name == s[0] for s in seen)]
@@ -91,24 +92,24 @@ class Summary:
         return found
 
 
-def complete(cells: Iterable[Cell], cases: dict[str, Case]) -> list[Cell]:
-    """Cells of those cases that every method has been through from as many seeds.
+def complete(runs: Iterable[Run], cases: dict[str, Case]) -> list[Run]:
+    """Runs of those cases that every method has finished from as many seeds.
 
     Pictures are shown as they are: on the large sets a fit of some methods takes minutes.
     """
-    cells = [cell for cell in cells if cell.case in cases]
-    methods = {cell.method for cell in cells}
-    seeds = Counter((cell.case, cell.method) for cell in cells)
+    runs = [run for run in runs if run.cell.case in cases]
+    methods = {run.cell.method for run in runs}
+    seeds = Counter((run.cell.case, run.cell.method) for run in runs)
     found = {
         name
         for name, case in cases.items()
         if isinstance(case, Pictures) or len({seeds[name, method] for method in methods}) == 1
     }
-    return [cell for cell in cells if cell.case in found]
+    return [run for run in runs if run.cell.case in found]
 
 
 def limits(summary: Summary) -> list[Goal]:
-    """What ours has to reach besides standing, as far as it was measured."""
+    """Goals besides those under gross outliers, as far as they were measured."""
     return [*stays_clean(summary), *ranks(summary), *rarely_alarms(summary)]
 
 

@@ -7,46 +7,27 @@ there; ``--write`` renews ``docs/scale.md`` from the newest ones. The full form 
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 
+from benchmarks.harness.command import parser, run_named
 from benchmarks.harness.page import newest
-from benchmarks.harness.setting import setting
 from benchmarks.scale.page import write_page
 
 NAMES = ("streaming", "distributed", "seeding", "model")
+PAGE = "docs/scale.md"
+VERSIONS = ("dask", "distributed", "pyarrow", "dask-ml")
+"""Packages whose versions a report holds instead of those of the usual peers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
-    kept = True
-    for name in options.names or NAMES:
-        print(f"## {name}{' (quick)' if options.quick else ''}\n", flush=True)
-        report = importlib.import_module(f"benchmarks.scale.{name}").run(options.quick)
-        report.setting = setting(("dask", "distributed", "pyarrow", "dask-ml"))
-        report.save()
-        print(f"\n{report.verdicts()}".rstrip() + "\n", flush=True)
-        kept &= report.kept
+    description = "Time passes over files and on clusters."
+    options = parser("benchmarks.scale", description, PAGE, NAMES).parse_args(arguments)
+    kept = run_named(options, "benchmarks.scale", NAMES, VERSIONS)
     if options.write:
         write_page(newest(NAMES, with_quick=options.quick))
-        print("Wrote docs/scale.md")
+        print(f"Wrote {PAGE}")
     return 0 if kept else 1
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.scale", description="Time passes over files and on clusters."
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--quick", action="store_true", help="smaller, for a first look")
-    parser.add_argument("--write", action="store_true", help="renew docs/scale.md in the end")
-    options = parser.parse_args(arguments)
-    unknown = sorted(set(options.names) - set(NAMES))
-    if unknown:
-        parser.error(f"no benchmark is called {', '.join(unknown)}; use one of {', '.join(NAMES)}")
-    return options
 
 
 if __name__ == "__main__":

@@ -1,13 +1,21 @@
-"""The reference versions in the benchmark of robustness, its measures, and its store of cells."""
+"""The benchmark of robustness: its references, measures and cells; and the benchmark commands."""
 
 from __future__ import annotations
 
+from functools import partial
+
+import benchmarks.__main__
+import benchmarks.scale.__main__
 import numpy as np
 import pytest
+from benchmarks.harness import report
+from benchmarks.harness.report import Goal, Report
+from benchmarks.robustness import cells
+from benchmarks.robustness.__main__ import main
 from benchmarks.robustness.cases import Blobs, Pictures, Sample, strange
-from benchmarks.robustness.cells import Cell, Store, run_cell, run_missing, wanted
+from benchmarks.robustness.cells import Cell, Run, run_cell, stored_cells, wanted
 from benchmarks.robustness.measures import center_errors, ideal_auroc, measure
-from benchmarks.robustness.peers import PEERS, Found, Peer, Task
+from benchmarks.robustness.peers import PEERS, Found, Task
 from benchmarks.robustness.references import (
     best_trimmed_k_means,
     noise_clustering,
@@ -18,6 +26,7 @@ from benchmarks.robustness.summary import Summary, complete
 from sklearn.cluster import KMeans
 
 from sfumato import FuzzyCMeans
+from sfumato.paper.runner import run_missing
 from tests.catalogue import blobs
 
 STEPS = 5
@@ -77,7 +86,7 @@ def test_trimmed_rows_are_the_far_ones():
     assert found.objective == pytest.approx(4 * 0.2**2)
 
 
-@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.available])
+@pytest.mark.parametrize("name", PEERS)
 def test_every_method_answers_what_it_claims(name):
     sample = Blobs("uniform", 0.1, 2, "equal", n_rows=200).sample(seed=0)
     found = PEERS[name].fit(Task(sample.X, sample.n_clusters, seed=0, share=0.1))
@@ -123,10 +132,13 @@ def test_centers_are_matched_one_to_one():
 
 
 def test_cases_that_some_method_has_not_been_through_are_left_out():
-    done = [Cell("a", method, seed, 0.0) for method in ("x", "y") for seed in range(2)]
-    seed_missing = [Cell("b", "x", seed, 0.0) for seed in range(2)] + [Cell("b", "y", 0, 0.0)]
-    method_missing = [Cell("c", "x", 0, 0.0)]
-    pictures = [Cell("d", "x", 0, 0.0)]
+    def run(case, method, seed):
+        return Run(Cell(case, method, seed), 0.0)
+
+    done = [run("a", method, seed) for method in ("x", "y") for seed in range(2)]
+    seed_missing = [run("b", "x", 0), run("b", "x", 1), run("b", "y", 0)]
+    method_missing = [run("c", "x", 0)]
+    pictures = [run("d", "x", 0)]
     cases = dict.fromkeys("abc", Blobs("uniform", 0.1, 2, "equal")) | {"d": Pictures("d", "salt")}
     found = complete(done + seed_missing + method_missing + pictures, cases)
     assert found == done + pictures
@@ -160,74 +172,95 @@ def test_strange_pictures_are_half_as_many_as_an_average_class_has():
 # Cells.
 
 
-def recorded(calls):
-    def run(case, method, seed):
-        calls.append((case.name, method, seed))
-        return Cell(case.name, method, seed, 0.1, {"ari": 0.5})
+def test_stored_cells_are_not_run_again_and_an_error_is_part_of_the_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "STORE", tmp_path / "benchmarks")
+    case, store = Blobs("clump", 0.1, 2, "equal", n_rows=60), stored_cells(quick=True)
+    chosen = [Cell(case.name, method, 0) for method in ("K-Means", "LOF", "none")]
+    run = partial(run_cell, cases={case.name: case})
+    finished = []
 
-    return run
+    def note(progress):
+        finished.append(progress.finished)
 
-
-def test_stored_cells_are_not_run_again(tmp_path):
-    store, calls = Store(tmp_path / "deep" / "cells.jsonl"), []
-    case = Blobs("clump", 0.1, 2, "equal")
-    run_missing(wanted([case], ["FCM"], 2), store, run=recorded(calls))
-    assert sorted(calls) == [(case.name, "FCM", 0), (case.name, "FCM", 1)]
-    calls.clear()
-    cells = wanted([case], ["FCM", "GMM"], 2)
-    run_missing(cells, store, run=recorded(calls))
-    assert sorted(calls) == [(case.name, "GMM", 0), (case.name, "GMM", 1)]
-    assert len(store.load()) == 4
-    store.forget([(case.name, "GMM", 1)])
-    calls.clear()
-    run_missing(cells, store, run=recorded(calls))
-    assert calls == [(case.name, "GMM", 1)]
-
-
-def test_a_line_that_was_cut_off_is_run_again(tmp_path):
-    store = Store(tmp_path / "cells.jsonl")
-    store.add(Cell("a", "FCM", 0, 0.1))
-    with store.path.open("a", encoding="utf-8") as file:
-        file.write('{"case": "b", "meth')
-    store.add(Cell("c", "FCM", 0, 0.1))
-    assert sorted(store.load()) == [("a", "FCM", 0), ("c", "FCM", 0)]
+    run_missing(chosen, store, run, jobs=2, report=note)
+    assert finished == [0, 1, 2, 3]
+    first = store.load()
+    assert set(first) == set(chosen)
+    assert [first[cell].error for cell in chosen] == ["", "", "KeyError: 'none'"]
+    assert first[chosen[0]].measures == run(chosen[0]).measures
+    store.forget(chosen[:1])
+    run_missing(chosen, store, run, report=note)
+    assert finished[4:] == [2, 3]
+    assert store.load()[chosen[1]] == first[chosen[1]]
+    assert stored_cells(quick=False).load() == {}
 
 
 def test_large_data_sets_have_few_seeds():
-    cells = wanted([Pictures("coil100", "salt"), Pictures("yale", "salt")], ["FCM"], 5)
-    assert [case.data for case, _, _ in cells].count("coil100") == 3
-    assert len(cells) == 8
+    wished = wanted([Pictures("coil100", "salt"), Pictures("yale", "salt")], ["FCM"], 5)
+    assert [cell.case for cell in wished].count("coil100-salt") == 3
+    assert len(wished) == 8
 
 
 def test_a_cell_is_measured_and_summed_up():
     case = Blobs("uniform", 0.1, 2, "equal", n_rows=200)
-    cells = [run_cell(case, method, 0) for method in ("K-Means", "LOF")]
-    assert not any(cell.error for cell in cells)
-    assert {"ari_ratio", "largest_ratio", "auroc"} <= set(cells[0].measures)
-    assert set(cells[1].measures) == {"auroc", "precision", "alarms"}
-    summary = Summary(cells, {case.name: case})
+    cases = {case.name: case}
+    runs = [run_cell(Cell(case.name, method, 0), cases) for method in ("K-Means", "LOF")]
+    assert {"ari_ratio", "largest_ratio", "auroc"} <= set(runs[0].measures)
+    assert set(runs[1].measures) == {"auroc", "precision", "alarms"}
+    summary = Summary(runs, cases)
     assert summary.methods == ["K-Means", "LOF"]
     assert summary.measured("ari") == ["K-Means"]
     assert summary.median(case.name, "LOF", "ari") is None
 
 
-def test_an_error_is_part_of_the_result(monkeypatch):
-    def failing(task):
-        raise ValueError("no such luck")
-
-    monkeypatch.setitem(PEERS, "FCM", Peer(failing, ""))
-    cell = run_cell(Blobs("uniform", 0.1, 2, "equal", n_rows=60), "FCM", 0)
-    assert cell.error == "ValueError: no such luck"
-    assert cell.measures == {}
-
-
 def test_summary_takes_the_worst_seed():
     case = Blobs("clump", 0.1, 2, "equal")
-    cells = [
-        Cell(case.name, "FCM", seed, 0.1, {"ari": ari, "mean_ratio": 1 - ari})
+    runs = [
+        Run(Cell(case.name, "FCM", seed), 0.1, {"ari": ari, "mean_ratio": 1 - ari})
         for seed, ari in enumerate([0.2, 0.9, 0.8])
     ]
-    summary = Summary(cells, {case.name: case})
+    summary = Summary(runs, {case.name: case})
     assert summary.median(case.name, "FCM", "ari") == 0.8
     assert summary.worst(case.name, "FCM", "ari") == 0.2
     assert summary.worst(case.name, "FCM", "mean_ratio") == 0.8
+
+
+# The command.
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--methods", "kmeans"], "no method is called kmeans; use one of CappedREFCMFS"),
+        (["--cases", "unifrom-*"], "no case matches unifrom-*; use patterns for names such as"),
+        (["--jobs", "0"], "0 is not an integer of at least 1"),
+        (["--seeds", "some"], "some is not an integer of at least 1"),
+    ],
+)
+def test_wrong_arguments_are_named(words, answer, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [benchmarks.__main__, benchmarks.scale.__main__])
+def test_unknown_benchmarks_are_named(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["passses", "--quick"])
+    assert stopped.value.code == 2
+    assert (
+        f"no benchmark is called passses; use one of {command.NAMES[0]}" in capsys.readouterr().err
+    )
+
+
+def test_named_benchmarks_are_run_and_their_limits_checked(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(report, "STORE", tmp_path)
+
+    def run(quick):
+        return Report("imports", "Title", "How.", quick, goals=[Goal("ratio", 2.0, 1.0)])
+
+    monkeypatch.setattr("benchmarks.imports.run", run)
+    assert benchmarks.__main__.main(["imports", "--quick"]) == 1
+    assert "missed**: ratio 2, at most 1" in capsys.readouterr().out
+    assert (tmp_path / "imports.quick.json").exists()
