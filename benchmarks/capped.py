@@ -48,8 +48,9 @@ def run(quick: bool) -> Report:
     how = (
         f"Parameters as they come, but `n_init={STARTS}` for both; the ratio is the median over "
         f"pairs from {len(seeds)} seeds. Last column: the ratio of fits with `n_init` as it comes, "
-        "which is a race of 10 starts for REFCMFS, and of 6 for CappedREFCMFS with outliers, which "
-        "makes no more starts once three of its short fits have agreed, as on blobs."
+        "which is successive halving of 10 starts for REFCMFS, and of 6 for CappedREFCMFS with "
+        "outliers, which makes no more starts once three of its short fits have agreed, as on "
+        "blobs."
     )
     axis = "CappedREFCMFS / REFCMFS, a fit"
     report = Report("capped", "A fit that outliers do not move", how, quick, axis)

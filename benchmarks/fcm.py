@@ -16,16 +16,16 @@ from sfumato import FuzzyCMeans
 
 N_ROWS, N_FEATURES, N_CLUSTERS = 50_000, 32, 20
 SPREAD = 3.0
-"""Half the width of the box of the blobs; they overlap, so that nobody is done early."""
+"""Half the width of the box of the blobs; they overlap, so that no fit converges early."""
 LIMIT = 15.0
-"""Smallest number of times that we are faster."""
+"""Least ratio of the time of a peer to ours."""
 DIFFERENCE_LIMIT = 1e-6
 """Largest difference of a coordinate of the centers; blobs have standard deviation one."""
 INSTALL = {
     "scikit-fuzzy": "pip install scikit-fuzzy networkx packaging",
     "fuzzy-c-means": "pip install pydantic tqdm && pip install --no-deps 'fuzzy-c-means>=2.3'",
 }
-"""The second one asks for numpy < 2, and works with numpy 2."""
+"""The second one requires numpy < 2, but works with numpy 2."""
 
 
 def make_data(n_rows):

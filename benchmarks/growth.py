@@ -23,7 +23,7 @@ N_ROWS = 100_000
 SHORT, LONG = 5, 25
 """Iterations of two fits; their difference leaves out what happens once."""
 SPREAD = 3.0
-"""Half the width of the box of the blobs: neighbors overlap a little, and no fit is done early."""
+"""Half the width of the box of the blobs: neighbors overlap, so that no fit converges early."""
 LOWEST, HIGHEST = 0.95, 1.05
 """Limits of the slope over the rows."""
 CLUSTERS_LIMIT = 1.0

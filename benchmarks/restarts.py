@@ -1,8 +1,8 @@
 """How much another start lowers the objective: the measurements behind ``n_init="auto"``.
 
 Single starts on each data set give a sample of objectives. From it follows, for any number of
-starts, the median excess of the best of them over the best objective seen. Then the race that
-"auto" runs, against five starts that all run to the end.
+starts, the median excess of the best of them over the best objective seen. Then successive halving,
+which is "auto", against five starts that all run to the end.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sfumato import REFCMFS
 BUDGETS = (1, 2, 3, 5, 10)
 QUICK_STARTS = 2
 FULL = 5
-"""Starts that a race is compared with."""
-RACE_LIMIT = 1.0001
-"""Largest median objective of a race over theirs."""
+"""Number of full starts that successive halving is compared with."""
+HALVING_LIMIT = 1.0001
+"""Largest median objective of successive halving, over that of the full starts."""
 
 
 def cases(quick: bool):
@@ -45,8 +45,8 @@ def single_starts(X, n_clusters, n_active, starts):
     return np.array([fitted(X, n_clusters, n_active, 1, seed)[1] for seed in range(starts)])
 
 
-def race(X, n_clusters, n_active, seeds):
-    """Median objective and seconds of races, over those of five starts that all run to the end."""
+def halving(X, n_clusters, n_active, seeds):
+    """Median objective and seconds of successive halving, over those of five full starts."""
     pairs = np.array(
         [
             [fitted(X, n_clusters, n_active, n_init, seed) for n_init in ("auto", FULL)]
@@ -65,12 +65,12 @@ def median_excess(objectives, budget, rng):
 def run(quick: bool) -> Report:
     how = (
         "Median excess of the best of n starts over the best objective seen, in %; then the median "
-        f'objective and the time of `n_init="auto"`, a race, over those of `n_init={FULL}`, from '
-        "as many seeds (3 for coil100); see [restarts](restarts.md)."
+        'objective and the time of `n_init="auto"`, successive halving, over those of '
+        f"`n_init={FULL}`, from as many seeds (3 for coil100); see [restarts](restarts.md)."
     )
     report = Report("restarts", "What another start is worth", how, quick)
     budgets = [f"n = {budget}" for budget in BUDGETS]
-    table = report.begin("data", "starts seen", *budgets, "race: objective", "race: time")
+    table = report.begin("data", "starts seen", *budgets, "halving: objective", "halving: time")
     rng = np.random.default_rng(0)
     ratios = []
     for name, X, n_clusters, n_active, starts in cases(quick):
@@ -78,9 +78,9 @@ def run(quick: bool) -> Report:
         measuring(f"{name}: {starts} starts")
         objectives = single_starts(X, n_clusters, n_active, starts)
         cells = [f"{100 * median_excess(objectives, b, rng):.2f}" for b in BUDGETS]
-        measuring(f"{name}: races")
-        ratio, seconds = race(X, n_clusters, n_active, 3 if name == "coil100" else starts)
+        measuring(f"{name}: successive halving")
+        ratio, seconds = halving(X, n_clusters, n_active, 3 if name == "coil100" else starts)
         table.add(name, f"{starts}", *cells, f"{ratio:.6f}", f"{seconds:.2f}")
         ratios.append(ratio)
-    report.goals.append(Goal("largest objective of a race", max(ratios), RACE_LIMIT))
+    report.goals.append(Goal("largest objective of successive halving", max(ratios), HALVING_LIMIT))
     return report

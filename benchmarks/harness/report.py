@@ -1,4 +1,4 @@
-"""What a benchmark returns: tables that print themselves as they grow, and goals, kept or missed.
+"""Report of a benchmark: tables, printed row by row, and goals, kept or missed.
 
 A report goes to a file as JSON and comes back from it, so that the page of all benchmarks can be
 made without measuring again.
@@ -31,7 +31,7 @@ class Goal:
     limit: float
     sense: str = "at most"
     plotted: bool = False
-    """Whether the plot shows this goal beside the cells, being of their unit."""
+    """Whether the plot shows this goal beside the cells, whose unit it has."""
 
     @property
     def kept(self) -> bool:
@@ -81,7 +81,7 @@ class Report:
     how: str
     quick: bool
     axis: str = ""
-    """What the numbers of the cells are; empty where there is nothing to plot."""
+    """Label of the axis of the cells; empty where there is nothing to plot."""
     tables: list[Table] = field(default_factory=list)
     cells: list[Goal] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
@@ -133,5 +133,5 @@ def line(cells: list[str] | tuple[str, ...]) -> str:
 
 
 def measuring(what: str) -> None:
-    """Say what is being measured, beside the tables."""
+    """Print what is being measured, on the error stream."""
     print(f"... {what}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Where it was measured: the machine, and the versions of everything that was timed."""
+"""Setting of a measurement: the machine, and the versions of all that was timed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGES = ("sfumato", "numpy", "scipy", "scikit-learn", "scikit-fuzzy", "fuzzy-
 
 
 def setting(others: tuple[str, ...] = ()) -> dict[str, str]:
-    """Names and values, in the order of the page; with other packages, instead of usual peers."""
+    """Names and values, in the order of the page; ``others`` replace the usual peers."""
     level = core.__name__.rpartition("_core_")[2]
     return {
         "processor": field_of("/proc/cpuinfo", "model name"),

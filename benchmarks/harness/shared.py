@@ -51,7 +51,7 @@ def load(path: Path) -> np.ndarray:
 
 
 SPINNING = 0.05
-"""Seconds after which no thread of another library spins any more."""
+"""Seconds after which threads of other libraries, such as BLAS, have stopped spinning."""
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:

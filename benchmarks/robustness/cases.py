@@ -1,4 +1,4 @@
-"""What is clustered: blobs with outliers, and pictures with pictures among them that are none."""
+"""The clustered data: blobs with outliers, and data sets of images with artificial ones added."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ N_CLUSTERS = 6
 N_ROWS, QUICK_ROWS = 2000, 600
 PICTURES = ("random", "constant", "salt")
 PICTURE_SHARE = 0.5
-"""Pictures that are none, as a share of the average class: more would be a cluster of their own."""
+"""Artificial images, as a share of the average class: more would be a cluster of their own."""
 SALTED = 0.5
 """Share of the pixels of a salt-and-pepper picture that are black or white."""
 FEW_SEEDS = 3
@@ -45,7 +45,7 @@ class Sample:
     """Cluster of each row, -1 for outliers."""
     n_clusters: int
     centers: np.ndarray | None = None
-    """True ones, where there are any."""
+    """True centers; None for images."""
 
     @property
     def inliers(self) -> np.ndarray:
@@ -84,7 +84,7 @@ class Blobs:
 
 @dataclass(frozen=True)
 class Pictures:
-    """A data set of pictures, and pictures of one kind among them that are none."""
+    """A data set of images, with artificial images of one kind as outliers."""
 
     data: str
     kind: str
@@ -120,7 +120,7 @@ def rows_of(data: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def strange(X: np.ndarray, kind: str, number: int, rng: np.random.Generator) -> np.ndarray:
-    """Pictures that are none, of shape (number, n_features)."""
+    """Artificial images, of shape (number, n_features)."""
     n_features = X.shape[1]
     low, high = X.min(), X.max()
     if kind == "random":
@@ -148,7 +148,7 @@ def blobs(quick: bool) -> Iterator[Blobs]:
 
 
 def pictures(quick: bool) -> Iterator[Pictures]:
-    """Of digits, and of the data sets whose files are there."""
+    """Cases of the digits, and of the data sets whose files exist."""
     found = [name for name in PAPER if (data_folder() / f"{name}.npz").exists()]
     for data in ("digits", *([] if quick else found)):
         for kind in (CLEAN, *PICTURES):

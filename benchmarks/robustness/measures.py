@@ -1,4 +1,4 @@
-"""How well a method did: its clusters, its centers, its scores and its alarms."""
+"""Quality of a method: its clusters, its centers, its outlier scores and its false alarms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.robustness.peers import Found
 from sfumato.metrics import clustering_accuracy
 
 Measures = dict[str, float]
-"""By name; what a method does not tell or a case has no truth for is left out.
+"""Values by name, without those that the method does not provide or the case has no truth for.
 
 - ari, acc: of the inliers; ari_ratio: over that of assigning them to the true centers
 - mean_error, largest_error: distances of the matched centers to the true ones
@@ -75,7 +75,7 @@ def centers(true: np.ndarray, found: np.ndarray, clean: np.ndarray) -> Measures:
 
 
 def ideal_auroc(sample: Sample) -> float:
-    """AUROC of whoever knows the centers and the widths of the clusters, and scores by these."""
+    """AUROC of the distances to the true centers, in units of the true widths of the clusters."""
     assert sample.centers is not None, "pictures have no true centers"
     distances = euclidean_distances(sample.X, sample.centers)
     clusters = range(len(sample.centers))

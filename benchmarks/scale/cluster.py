@@ -13,7 +13,7 @@ from benchmarks.scale.files import N_CLUSTERS, N_FEATURES, true_centers
 
 @contextmanager
 def workers(count: int) -> Iterator[Any]:
-    """Client of a cluster of so many single-thread processes."""
+    """Client of a cluster of ``count`` single-thread processes."""
     from distributed import Client, LocalCluster
 
     with (

@@ -49,7 +49,7 @@ def npy_file(n_rows: int) -> Path:
 
 
 def parquet_file(n_rows: int) -> Path:
-    """The Parquet file of the same rows, as pyarrow writes it if nothing is said."""
+    """The Parquet file of the same rows, with the default options of pyarrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

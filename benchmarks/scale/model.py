@@ -1,4 +1,4 @@
-"""What a pass costs on a cluster: a model of five measured numbers, and how well it holds.
+"""Cost model of a pass on a cluster, with five measured coefficients, and its accuracy.
 
 A pass over ``n`` rows in ``C`` chunks on ``W`` workers of one thread takes about
 
@@ -127,7 +127,7 @@ def median_pass(engine: Any, centers: np.ndarray) -> float:
 
 
 def compare(report: Report, costs: Costs, n_rows: int, chunk_counts: tuple[int, ...]) -> None:
-    """Measure passes for some numbers of chunks and of workers, beside what the model says."""
+    """Measure passes for some numbers of chunks and workers, beside predictions of the model."""
     table = report.begin("workers", "chunks", "measured, s", "predicted, s", "predicted / measured")
     centers = true_centers().astype(np.float64)
     worst = 1.0
@@ -151,7 +151,7 @@ def compare(report: Report, costs: Costs, n_rows: int, chunk_counts: tuple[int, 
 
 
 def predict(report: Report, costs: Costs) -> None:
-    """What a pass will take where it cannot be measured here."""
+    """Predicted seconds of a pass on clusters that cannot be measured here."""
     table = report.begin(
         "rows", "workers", "rows a chunk", "chunks", "a pass, s", "limited by", "share of it"
     )

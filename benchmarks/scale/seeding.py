@@ -23,7 +23,7 @@ def run(quick: bool) -> Report:
         f"{n_rows:,} x {N_FEATURES} rows of {N_CLUSTERS} blobs, sorted by cluster, in {N_CHUNKS} "
         f"chunks: final objective of a fit to the dask array over that of a fit to the same rows "
         f"in memory, with the same parameters, for {seeds} seeds. One start each is drawn by "
-        '`n_init=1`; "auto" races ten.'
+        '`n_init=1`; "auto" begins with ten, by successive halving.'
     )
     report = Report("seeding", "Distributed seeding", how, quick, "ratio of objectives")
     table = report.begin("method", "n_init", "median ratio", "smallest", "largest", "limit")

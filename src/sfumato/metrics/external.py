@@ -63,8 +63,8 @@ def nmi(
 
     The value and the default mean are those of
     :func:`sklearn.metrics.normalized_mutual_info_score`. The paper of REFCMFS divides by the larger
-    entropy, ``average="max"``. All four means are in use [1]_, so say which one a value was
-    computed with.
+    entropy, ``average="max"``. All four means are in use [1]_, so state the mean with
+    the value.
 
     Parameters
     ----------

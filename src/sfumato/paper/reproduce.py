@@ -52,7 +52,7 @@ def reproduce(
     limit : float
         Seconds that a run may take.
     write_only : bool, default=False
-        Whether to write what the finished runs say, and fit only what the figures lack.
+        Whether to write the results of the finished runs, and fit only for the figures.
     """
     display = Display(Console(stderr=True))
     experiment = checked(experiment, display.print)
@@ -113,13 +113,13 @@ def setting() -> dict[str, str]:
     return {name: version(name) for name in ("sfumato", "scikit-learn")}
 
 
-def checked(experiment: Experiment, say: Callable[[str], None]) -> Experiment:
+def checked(experiment: Experiment, warn: Callable[[str], None]) -> Experiment:
     """Experiment with stand-ins called so; raises UserError unless all data sets are there."""
     sets = []
     for data in experiment.sets:
         caveats = _caveats(data)
         for caveat in caveats:
-            say(caveat)
+            warn(caveat)
         sets.append(data + STAND_IN if caveats else data)
     return replace(experiment, sets=tuple(sets))
 

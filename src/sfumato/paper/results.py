@@ -259,7 +259,7 @@ def tally(given: Iterable[Line]) -> Counter[str]:
 
 
 def chosen(given: Iterable[Line], data: str, row: str) -> Parameters | None:
-    """Parameters that a row of chosen ones has, as the lines say; None if none was chosen.
+    """Chosen parameters of a row, from its lines; None if none was chosen.
 
     Parameters
     ----------
