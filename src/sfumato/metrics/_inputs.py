@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-Floats = NDArray[np.float64]
+from sfumato._typing import Floats
+
 Rows: TypeAlias = Any
 """An ndarray or a csr_array, which has no type hints."""
 

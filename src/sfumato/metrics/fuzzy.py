@@ -13,8 +13,8 @@ from scipy.special import entr
 
 from sfumato._checks import require_number
 from sfumato._distances import dense, squared_distances
+from sfumato._typing import Floats
 from sfumato.metrics._inputs import (
-    Floats,
     Rows,
     check_centers,
     check_memberships,

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._distances import dense, squared_distances
-from sfumato.metrics._inputs import Floats, Rows, check_memberships, check_rows, row_blocks
+from sfumato._typing import Floats
+from sfumato.metrics._inputs import Rows, check_memberships, check_rows, row_blocks
 
 SIDE = 1000
 """Rows along each side of a tile of distances, 8 MB. Chosen by hand; at a power of two, transposing
