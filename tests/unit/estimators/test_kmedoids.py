@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import KMedoids
-from sfumato.estimators import _medoid_search as medoids
-from sfumato.estimators._medoid_search import distance_sums, seeding_values
+from sfumato.estimators import _kmedoids
+from sfumato.estimators._kmedoids import distance_sums, seeding_values
 from tests.catalogue import (
     blobs,
     data_file,
@@ -60,7 +60,7 @@ def rounded(values: Any) -> np.ndarray:
 
 
 def fit_quietly(model: KMedoids, X: Any, **options: Any) -> KMedoids:
-    """Fit that may run out of turns."""
+    """Fit that may stop at ``max_iter``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, **options)
@@ -98,13 +98,13 @@ def test_seeds_are_the_rows_of_smallest_value_in_that_order() -> None:
     assert (model.inertia_, model.n_iter_) == (2.0, 1)
 
 
-def test_turns_of_six_rows() -> None:
+def test_iterations_of_six_rows() -> None:
     X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
-    # Turn 1: {0} and the rest, whose sums are 30, 28, 20, 21, 24: row 3; the total falls to 6.
+    # Iteration 1: {0} and the rest, whose sums are 30, 28, 20, 21, 24: row 3; the total falls to 6.
     model = fit_quietly(KMedoids(2, init=[0, 1], max_iter=1), X)
     assert_array_equal(model.medoid_indices_, [0, 3])
-    assert model.inertia_ == 6.0
-    # Turn 2: the middles of both triples, total 4. Turn 3 finds nothing better.
+    assert model.inertia_ == model.objective_ == 6.0
+    # Iteration 2: the middles of both triples, total 4. Iteration 3 finds nothing better.
     model = KMedoids(2, init=[0, 1]).fit(X)
     assert_array_equal(model.medoid_indices_, [1, 4])
     assert_array_equal(model.labels_, [0, 0, 0, 1, 1, 1])
@@ -191,14 +191,14 @@ def test_the_total_never_rises(init: str, seed: int) -> None:
     X = blobs(150, 2, 9, seed)
     last = KMedoids(9, init=init, random_state=seed).fit(X)
     assert last.n_iter_ > 2, "there must be something to compare"
-    turns = [
+    models = [
         fit_quietly(KMedoids(9, init=init, random_state=seed, max_iter=m), X)
         for m in range(1, last.n_iter_ + 1)
     ]
-    totals = np.array([model.inertia_ for model in turns])
+    totals = np.array([model.inertia_ for model in models])
     assert (np.diff(totals[:-1]) < 0).all()
     assert totals[-1] == totals[-2] == last.inertia_
-    for model in turns:
+    for model in models:
         expected = cdist(X, X[model.medoid_indices_]).min(axis=1).sum()
         assert_allclose(model.inertia_, expected, rtol=1e-12)
 
@@ -264,17 +264,17 @@ def test_the_size_of_blocks_does_not_matter(
     numbers: int, kind: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, weights = kind(sparse_blobs(40)), row_weights(40)
-    assert medoids.NUMBERS_AT_ONCE > 40 * 40, "the other fit must have one block"
+    assert _kmedoids.BLOCK_SIZE > 40 * 40, "the other fit must have one block"
     expected = KMedoids(4).fit(X, sample_weight=weights)
     distances = expected.transform(X)
-    monkeypatch.setattr(medoids, "NUMBERS_AT_ONCE", numbers)
+    monkeypatch.setattr(_kmedoids, "BLOCK_SIZE", numbers)
     assert_same_clustering(KMedoids(4).fit(X, sample_weight=weights), expected)
     assert_allclose(expected.transform(X), distances, rtol=1e-12, atol=1e-14)
 
 
 def test_the_square_matrix_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
     X = blobs(2000, 2, 3)
-    monkeypatch.setattr(medoids, "NUMBERS_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(_kmedoids, "BLOCK_SIZE", 1 << 16)
     tracemalloc.start()
     KMedoids(3).fit(X)
     _, peak = tracemalloc.get_traced_memory()

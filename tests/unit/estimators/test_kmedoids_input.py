@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sfumato import KMedoids
-from sfumato.estimators._medoid_search import Places, drawn_rows
+from sfumato.estimators._kmedoids import DistinctRows, drawn_rows
 from tests.catalogue import (
     INTEGER_DTYPES,
     USER_STORAGES,
@@ -145,10 +145,10 @@ def test_random_medoids_follow_the_seed_and_the_weights() -> None:
     weights = np.where(np.arange(400) < 100, 3.0, 1.0)
     weights[200:] = 0
 
-    places = Places.of(checked(X, weights))
+    distinct = DistinctRows.of(checked(X, weights))
 
     def start(seed: int) -> np.ndarray:
-        return places.first[drawn_rows(places.data, 4, np.random.RandomState(seed))]
+        return distinct.index[drawn_rows(distinct.data, 4, np.random.RandomState(seed))]
 
     drawn = np.array([start(seed) for seed in range(500)])
     assert_array_equal(start(7), drawn[7])
@@ -208,6 +208,7 @@ def test_a_failed_fit_leaves_nothing_behind() -> None:
         model.set_params(init="nonsense").fit(blobs(20, 2))
     with pytest.raises(NotFittedError):
         model.predict(blobs(20, 2))
+    assert not hasattr(model, "objective_")
     assert not hasattr(model, "n_features_in_")
     model.set_params(init="park-jun").fit(blobs(20, 2))
     before = dict(vars(model))
@@ -216,10 +217,10 @@ def test_a_failed_fit_leaves_nothing_behind() -> None:
     assert vars(model) == before
 
 
-def test_running_out_of_turns_is_told() -> None:
+def test_stopping_at_max_iter_warns() -> None:
     X = blobs(150, 2, 9)
     with pytest.warns(ConvergenceWarning, match=r"KMedoids: Stopped at `max_iter`.*max_iter=1\."):
         model = KMedoids(9, max_iter=1).fit(X)
     assert model.n_iter_ == 1
-    # A turn that finds nothing better is an end, even the last.
+    # An iteration that does not lower the sum ends the fit without a warning, even the last.
     assert KMedoids(9, max_iter=KMedoids(9).fit(X).n_iter_).fit(X).n_iter_ > 1
