@@ -1,141 +1,113 @@
-"""Rows tied to landmarks, and the spectrum of the graph that the ties make.
+"""Bipartite graph between rows and landmarks, and its spectrum.
 
-A graph between all rows has a matrix with as many columns as rows. Here each row is tied to a few
-landmarks instead, and two rows to each other by the landmarks that they share (X. Chen, D. Cai,
-"Large scale spectral clustering with landmark-based representation", AAAI 2011).
+A graph between all rows would have a square matrix with as many columns as rows. Here each row is
+connected to a few landmarks only, and two rows are connected through the landmarks that they share
+(X. Chen, D. Cai, "Large scale spectral clustering with landmark-based representation", AAAI 2011).
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sfumato._data import Data
+from sfumato._distances import squared_distances
+from sfumato._engines.native import NativeEngine
+from sfumato._native import effective_threads, single_blas_thread
+from sfumato._problem import Problem
 from sfumato._typing import Floats
+from sfumato.losses import Squared
+from sfumato.memberships import Hard
 
-ROUNDS = 5
-"""Iterations of K-Means for the landmarks; on images, 20 gave the same clusterings in accuracy."""
-
+KMEANS_ITERATIONS = 5
+"""Iterations of K-means for the landmarks. On the image sets, 20 gave the same accuracy."""
 ROWS_PER_LANDMARK = 32
-"""Rows per landmark that K-Means sees at most, which bounds its time for any number of rows."""
-
-BLOCK_NUMBERS = 1 << 19
-"""Coordinates, and distances to landmarks, that are held at a time: 4 MB of each."""
-
-_ONE_AT_A_TIME = threading.Lock()
-"""Limits of BLAS belong to the process."""
+"""Rows per landmark in the sample for K-means, which bounds its time. Chosen by hand."""
+BLOCK_SIZE = 1 << 20
+"""Coordinates, and distances to landmarks, computed at a time: 8 MB of each. Chosen by hand."""
 
 
-class Nearest(NamedTuple):
-    """Nearest landmarks of rows: which, nearest first, and their squared distances."""
+class Neighbors(NamedTuple):
+    """Nearest landmarks of each row, the nearest first; arrays of shape (n_rows, n_neighbors)."""
 
-    which: NDArray[np.intp]
-    sq_dist: Floats
-
-
-def _blocks(data: Data, n_landmarks: int) -> Iterator[slice]:
-    """Slices of rows, of a bounded number of coordinates and of distances to the landmarks."""
-    step = max(16, BLOCK_NUMBERS // max(data.n_features, n_landmarks))
-    for start in range(0, data.n_rows, step):
-        yield slice(start, min(start + step, data.n_rows))
-
-
-def _sq_distances(rows: Floats, landmarks: Floats) -> Floats:
-    """Squared distances of rows to landmarks, by one product of matrices."""
-    sq_dist = rows @ (-2 * landmarks.T)
-    sq_dist += np.einsum("ij,ij->i", landmarks, landmarks)
-    sq_dist += np.einsum("ij,ij->i", rows, rows)[:, None]
-    return np.maximum(sq_dist, 0, out=sq_dist)
-
-
-def nearest_landmarks(data: Data, landmarks: Floats, n_neighbors: int) -> Nearest:
-    """Nearest landmarks of each row, found block by block."""
-    landmarks = landmarks.astype(np.float64)
-    origin = landmarks.mean(axis=0)  # Digits would be lost to an offset that all rows share.
-    centered = landmarks - origin
-    which = np.empty((data.n_rows, n_neighbors), dtype=np.intp)
-    sq_dist = np.empty((data.n_rows, n_neighbors))
-    for block in _blocks(data, len(landmarks)):
-        found = _sq_distances(data.dense(block) - origin, centered)
-        near = np.argpartition(found, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        order = np.argsort(np.take_along_axis(found, near, axis=1), axis=1, kind="stable")
-        which[block] = np.take_along_axis(near, order, axis=1)
-        sq_dist[block] = np.take_along_axis(found, which[block], axis=1)
-    return Nearest(which, sq_dist)
-
-
-def _move_landmarks(data: Data, landmarks: Floats) -> Floats:
-    """Each landmark moved to the mean of the rows that it is nearest to, if there are any."""
-    origin = landmarks.mean(axis=0)
-    centered = landmarks - origin
-    total, count = np.zeros_like(landmarks), np.zeros(len(landmarks))
-    for block in _blocks(data, len(landmarks)):
-        rows = data.dense(block) - origin
-        label = _sq_distances(rows, centered).argmin(axis=1)
-        ones = np.ones(len(rows)), label, np.arange(len(rows) + 1)
-        total += sp.csr_array(ones, shape=(len(rows), len(landmarks))).T @ rows
-        count += np.bincount(label, minlength=len(landmarks))
-    served = count > 0
-    centered[served] = total[served] / count[served, None]
-    return centered + origin
+    indices: NDArray[np.intp]
+    squared_distances: Floats
 
 
 def choose_landmarks(
     data: Data, n_landmarks: int, method: str, rng: np.random.RandomState
 ) -> Floats:
-    """Landmarks: rows drawn at random, or the means that K-Means makes of them."""
+    """Rows drawn at random, or the centers of a few iterations of K-means that start from them."""
     order = rng.permutation(data.n_rows)
     landmarks = data.dense(np.sort(order[:n_landmarks]))
     if method == "k-means" and n_landmarks < data.n_rows:
-        sample = data
-        if data.n_rows > ROWS_PER_LANDMARK * n_landmarks:
-            sample = data.take(np.sort(order[: ROWS_PER_LANDMARK * n_landmarks]))
-        for _ in range(ROUNDS):
-            landmarks = _move_landmarks(sample, landmarks)
+        sample_size = ROWS_PER_LANDMARK * n_landmarks
+        sample = data if data.n_rows <= sample_size else data.take(np.sort(order[:sample_size]))
+        engine = NativeEngine(sample, Problem(Squared(), Hard()), effective_threads(None))
+        for _ in range(KMEANS_ITERATIONS):
+            landmarks = engine.sweep(landmarks).centers(landmarks)
     return landmarks.astype(data.dtype)
 
 
-def ties(near: Nearest, bandwidth: float, n_landmarks: int) -> sp.csr_array:
-    """Rows as mixtures of their nearest landmarks: Gaussian weights that sum to one."""
-    # Measured from the nearest landmark, which cancels in the ratio, the weights never underflow.
-    excess = near.sq_dist - near.sq_dist[:, :1]
-    with np.errstate(over="ignore"):  # A narrow bandwidth leaves the nearest landmark alone.
-        weight = np.exp(-excess / bandwidth / bandwidth / 2)
-    weight /= weight.sum(axis=1, keepdims=True)
-    ends = np.arange(0, weight.size + 1, weight.shape[1])
-    parts = weight.ravel(), near.which.ravel(), ends
-    return sp.csr_array(parts, shape=(len(weight), n_landmarks))
+def nearest_landmarks(data: Data, landmarks: Floats, n_neighbors: int) -> Neighbors:
+    """Nearest landmarks of each row."""
+    indices = np.empty((data.n_rows, n_neighbors), dtype=np.intp)
+    squares = np.empty((data.n_rows, n_neighbors))
+    step = max(16, BLOCK_SIZE // max(landmarks.shape))
+    for start in range(0, data.n_rows, step):
+        block = slice(start, start + step)
+        found = squared_distances(data.dense(block), landmarks)
+        near = np.argpartition(found, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        order = np.argsort(np.take_along_axis(found, near, axis=1), axis=1, kind="stable")
+        indices[block] = np.take_along_axis(near, order, axis=1)
+        squares[block] = np.take_along_axis(found, indices[block], axis=1)
+    return Neighbors(indices, squares)
 
 
-def spectrum(tied: sp.csr_array, n_components: int) -> tuple[Floats, Floats]:
-    """Singular values of the scaled ties, and the matrix that takes ties to coordinates.
+def affinity_matrix(neighbors: Neighbors, bandwidth: float, n_landmarks: int) -> sp.csr_array:
+    """Gaussian affinities of rows to their nearest landmarks, scaled to a sum of one per row.
 
-    The largest singular value is 1 and says nothing: its vector is constant over rows. It is known,
-    so it is taken out beforehand; where the graph falls into pieces, others are as large.
+    Shape (n_rows, n_landmarks); the kernel is ``exp(-distance ** 2 / (2 * bandwidth ** 2))``.
     """
-    mass = np.asarray(tied.sum(axis=0)).ravel()
-    scale = np.zeros_like(mass)  # A landmark without rows stays out.
-    scale[mass > 0] = mass[mass > 0] ** -0.5
-    scaled = tied @ sp.diags_array(scale)
+    squares = neighbors.squared_distances
+    # Without the part of the nearest landmark, which cancels in the ratio, nothing underflows.
+    excess = squares - squares[:, :1]
+    with np.errstate(over="ignore"):  # A narrow bandwidth gives the nearest landmark all weight.
+        affinity = np.exp(-excess / bandwidth / bandwidth / 2)
+    affinity /= affinity.sum(axis=1, keepdims=True)
+    indptr = np.arange(0, affinity.size + 1, affinity.shape[1])
+    entries = affinity.ravel(), neighbors.indices.ravel(), indptr
+    return sp.csr_array(entries, shape=(len(affinity), n_landmarks))
+
+
+def spectrum(affinity: sp.csr_array, n_components: int) -> tuple[Floats, Floats]:
+    """Largest singular values of the scaled affinity matrix, and the basis of the embedding.
+
+    Columns are scaled by the inverse square roots of their sums. The largest singular value is then
+    1, with a vector that is constant over the rows: it is known and left out. If the graph has
+    several components, further values are 1. The product of the affinity matrix and the basis, of
+    shape (n_landmarks, n_components), holds the left singular vectors.
+    """
+    degree = np.asarray(affinity.sum(axis=0)).ravel()
+    scale = np.zeros_like(degree)  # Stays 0 for a landmark without rows.
+    scale[degree > 0] = degree[degree > 0] ** -0.5
+    scaled = affinity @ sp.diags_array(scale)
     gram = (scaled.T @ scaled).toarray()
-    trivial = np.sqrt(mass / mass.sum())
+    trivial = np.sqrt(degree / degree.sum())
     gram -= np.outer(trivial, trivial)
-    # Routines for a part of the spectrum fail where many values are equal, as with many pieces.
-    # Threads that meet at every column cost more than they bring, on a busy machine by far.
-    with _ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
+    # The whole spectrum: routines for a part of it fail where many values are equal. One thread:
+    # several wait for each other at every column, which on a busy machine takes much longer.
+    with single_blas_thread():
         squares, vectors = np.linalg.eigh(gram)
     squares = np.clip(squares[: -n_components - 1 : -1], 0, 1)
     vectors = vectors[:, : -n_components - 1 : -1]
     largest = np.abs(vectors).argmax(axis=0), np.arange(n_components)
     vectors = vectors * np.sign(vectors[largest])
-    # Of a value that is rounding error, the vector is, too; its coordinate becomes zero.
-    squares[squares <= len(mass) * np.finfo(np.float64).eps] = 0
+    # A value that is only rounding error has a meaningless vector: its coordinate becomes zero.
+    squares[squares <= len(degree) * np.finfo(np.float64).eps] = 0
     values = np.sqrt(squares)
     inverse = np.divide(1, values, out=np.zeros_like(values), where=values > 0)
     return values, scale[:, None] * vectors * inverse

@@ -1,4 +1,4 @@
-"""Spectral clustering in time linear in the number of rows, by way of landmarks."""
+"""Landmark-based spectral embedding and clustering, in time linear in the number of rows."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from sfumato import _validation as validation
 from sfumato._checks import Auto, is_auto, require_integer, require_number
 from sfumato._data import Data
 from sfumato._typing import Floats
-from sfumato.estimators._landmark_graph import choose_landmarks, nearest_landmarks, spectrum, ties
+from sfumato.estimators import _landmark_graph as graph
 
-LANDMARKS = 1000, 2000
-"""Landmarks that "auto" takes at least and at most, where there are as many rows."""
-
+# These three were chosen on the six image sets of docs/reproduction.md.
+LANDMARK_LIMITS = 1000, 2000
+"""Smallest and largest number of landmarks that "auto" takes, if there are as many rows."""
 LANDMARKS_PER_COMPONENT = 20
-"""Landmarks for each component that "auto" takes between these limits."""
+"""Number of landmarks per component that "auto" takes between these limits."""
+LEAST_NEIGHBORS = 3
+"""Smallest number of neighbors that "auto" takes; with 2, graphs have many components."""
 
-FEWEST_NEIGHBORS = 3
-"""Landmarks that "auto" ties a row to at least: with 2, graphs fall into many pieces."""
-
-CHOICES = ("k-means", "random")
+METHODS = ("k-means", "random")
 """Ways to choose landmarks."""
 
 
 class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Coordinates in which clusters of any shape become compact, in linear time.
+    r"""Spectral embedding by landmarks, in which clusters of any shape become compact.
 
-    Each row is tied to its nearest landmarks with weights ``z`` that fall with the distance and sum
-    to one [1]_. With ``D`` the sums of the weights per landmark, :math:`Z D^{-1} Z^T` is the matrix
-    of a graph between the rows, and all its rows sum to one. Its eigenvectors are the left singular
-    vectors of :math:`Z D^{-1/2}`, which follow from a matrix as small as the number of landmarks;
-    the graph itself is never made. Time and memory are linear in the number of rows.
+    A bipartite graph connects each row to its nearest landmarks [1]_. Its affinity matrix ``Z`` has
+    Gaussian weights that sum to one in each row. With ``D`` the diagonal matrix of the column sums,
+    :math:`Z D^{-1} Z^T` is the affinity matrix of a graph between the rows, and its rows sum to
+    one. Its eigenvectors are the left singular vectors of :math:`Z D^{-1/2}`, which follow from a
+    square matrix of the size of the number of landmarks. Time and memory are linear in the number
+    of rows.
 
     Parameters
     ----------
@@ -54,16 +54,17 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Number of landmarks, more than ``n_components``. "auto" makes each row a landmark where
         there are at most 1000, and otherwise takes 1000, or 20 for each component up to 2000.
     n_neighbors : int or "auto", default="auto"
-        Landmarks that a row is tied to. "auto" is the logarithm to base 2 of the landmarks per
-        component, rounded up, at least 3; and one more where each row is a landmark, its own.
+        Number of landmarks that a row is connected to. "auto" is the logarithm to base 2 of the
+        landmarks per component, rounded up, at least 3; and one more, for the row itself, if each
+        row is a landmark.
     landmarks : {"k-means", "random"}, default="k-means"
-        How landmarks are chosen: means of a few iterations of K-Means, or rows drawn at random,
-        which is faster and less exact.
+        How landmarks are chosen: centers after a few iterations of K-means, or rows drawn at
+        random, which is faster and less exact.
     bandwidth : float or "auto", default="auto"
-        Distance s in the weight ``exp(-distance ** 2 / (2 * s ** 2))``. "auto" is the mean distance
-        of rows to the landmarks they are tied to.
+        Bandwidth s of the kernel ``exp(-distance ** 2 / (2 * s ** 2))``. "auto" is the mean
+        distance of rows to the landmarks they are connected to.
     normalize : bool, default=True
-        Whether rows of the result are scaled to length one.
+        Whether to scale the rows of the embedding to length one.
     random_state : int, RandomState or None, default=None
         Seed of the landmarks; an int makes the result repeatable.
 
@@ -74,23 +75,22 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         Landmarks.
     singular_values_ : ndarray of shape (n_components,)
-        Between 0 and 1, largest first. A 1 for each piece that the graph falls into, but for the
-        first piece.
+        Between 0 and 1, largest first. A graph of c connected components has c - 1 values of 1.
     basis_ : ndarray of shape (n_landmarks, n_components)
-        Takes the weights of a row to its coordinates, before they are scaled.
+        Matrix from the affinities of a row to its coordinates, before normalization.
     bandwidth_, n_neighbors_ : float, int
-        Parameters that were used.
+        Values used, also if the parameter is "auto".
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names where ``X`` had names.
+        Number of features, and their names if ``X`` has names.
 
     Notes
     -----
-    The paper ties rows to 5 landmarks. Clusters hold together if that number grows with the
-    logarithm of their size [2]_, and run into each other if it is large, so "auto" is that
-    logarithm: 5 for 100 clusters and 2000 landmarks, 9 for 2 clusters and 1000.
+    The paper uses 5 neighbors. Clusters stay connected if that number grows with the logarithm of
+    their size [2]_, and get connected to each other if it is large, so "auto" is that logarithm:
+    5 for 100 clusters and 2000 landmarks, 9 for 2 clusters and 1000.
 
-    New rows are tied to the same landmarks and take the same path, so that ``transform`` of the
-    training data is ``embedding_``.
+    New rows are connected to the same landmarks, so that ``transform`` of the training data is
+    ``embedding_``.
 
     References
     ----------
@@ -153,17 +153,17 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         n_landmarks = self._count_landmarks(data.n_rows)
         n_neighbors = self._count_neighbors(data.n_rows, n_landmarks)
         rng = check_random_state(self.random_state)
-        landmarks = choose_landmarks(data, n_landmarks, self.landmarks, rng)
-        near = nearest_landmarks(data, landmarks, n_neighbors)
+        landmarks = graph.choose_landmarks(data, n_landmarks, self.landmarks, rng)
+        neighbors = graph.nearest_landmarks(data, landmarks, n_neighbors)
         bandwidth = self.bandwidth
-        if is_auto(bandwidth):
-            bandwidth = np.sqrt(near.sq_dist).mean() or 1.0  # 0: all weights are equal anyway.
-        tied = ties(near, float(bandwidth), n_landmarks)
-        self.singular_values_, self.basis_ = spectrum(tied, self.n_components)
+        if is_auto(bandwidth):  # If all distances are 0, affinities are equal for any bandwidth.
+            bandwidth = np.sqrt(neighbors.squared_distances).mean() or 1.0
+        affinity = graph.affinity_matrix(neighbors, float(bandwidth), n_landmarks)
+        self.singular_values_, self.basis_ = graph.spectrum(affinity, self.n_components)
         self.landmarks_ = landmarks
         self.bandwidth_, self.n_neighbors_ = float(bandwidth), n_neighbors
         self._n_features_out = self.n_components
-        self.embedding_ = self._coordinates(tied, data.dtype)
+        self.embedding_ = self._coordinates(affinity, data.dtype)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
@@ -197,24 +197,24 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _embed(self, data: Data) -> Floats:
         """Coordinates of data that has been checked."""
-        near = nearest_landmarks(data, self.landmarks_, self.n_neighbors_)
-        tied = ties(near, self.bandwidth_, len(self.landmarks_))
-        return self._coordinates(tied, data.dtype)
+        neighbors = graph.nearest_landmarks(data, self.landmarks_, self.n_neighbors_)
+        affinity = graph.affinity_matrix(neighbors, self.bandwidth_, len(self.landmarks_))
+        return self._coordinates(affinity, data.dtype)
 
     def _origin(self) -> Floats:
-        """Middle of the landmarks."""
+        """Mean of the landmarks."""
         return self.landmarks_.mean(axis=0, dtype=np.float64)
 
-    def _coordinates(self, tied: sp.csr_array, dtype: np.dtype[np.floating]) -> Floats:
-        """Coordinates of rows with the given ties."""
-        embedding: Floats = tied @ self.basis_
+    def _coordinates(self, affinity: sp.csr_array, dtype: np.dtype[np.floating]) -> Floats:
+        """Coordinates of rows with the given affinities."""
+        embedding: Floats = affinity @ self.basis_
         if self.normalize:
             length = np.linalg.norm(embedding, axis=1, keepdims=True)
             embedding /= np.where(length > 0, length, 1)
         return embedding.astype(dtype, copy=False)
 
     def _check_parameters(self) -> None:
-        """Raise about parameters that no data could make right."""
+        """Raise if a parameter is invalid for any data."""
         require_integer("n_components", self.n_components, least=1, advice="use e.g. 8")
         if not is_auto(self.n_landmarks):
             advice = "use e.g. 1000, or 'auto'"
@@ -225,15 +225,15 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if not is_auto(self.bandwidth):
             advice = "use a typical distance between neighbors, or 'auto'"
             require_number("bandwidth", self.bandwidth, above=0, advice=advice, finite=True)
-        if not isinstance(self.landmarks, str) or self.landmarks not in CHOICES:
+        if not isinstance(self.landmarks, str) or self.landmarks not in METHODS:
             raise ValueError(
-                f"landmarks={self.landmarks!r} is not known; use one of {', '.join(CHOICES)}."
+                f"landmarks={self.landmarks!r} is not known; use one of {', '.join(METHODS)}."
             )
 
     def _count_landmarks(self, n_rows: int) -> int:
-        """Number of landmarks; raises if there are too many for the rows, or too few."""
+        """Number of landmarks; raises if there are fewer rows, or not more than components."""
         if is_auto(self.n_landmarks):
-            least, most = LANDMARKS
+            least, most = LANDMARK_LIMITS
             wanted = LANDMARKS_PER_COMPONENT * self.n_components
             count = min(n_rows, max(least, min(wanted, most)))
         else:
@@ -252,9 +252,9 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return count
 
     def _count_neighbors(self, n_rows: int, n_landmarks: int) -> int:
-        """Number of landmarks that a row is tied to; raises if there are not as many."""
+        """Number of neighbors; raises if there are fewer landmarks."""
         if is_auto(self.n_neighbors):
-            count = max(FEWEST_NEIGHBORS, ceil(log2(n_landmarks / self.n_components)))
+            count = max(LEAST_NEIGHBORS, ceil(log2(n_landmarks / self.n_components)))
             return min(count + (n_landmarks == n_rows), n_landmarks)
         count = int(self.n_neighbors)
         if count > n_landmarks:
@@ -265,7 +265,6 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return count
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what this estimator can do."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -273,24 +272,24 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
 
 class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
-    """Clusters of any shape, in linear time: K-Means in the landmark spectral embedding.
+    """Spectral clustering by landmarks: K-means in the landmark spectral embedding.
 
-    Rows belong together where a chain of near rows joins them, not where they share a center.
-    For soft memberships, put :class:`LandmarkSpectralEmbedding` before :class:`REFCMFS` in a
-    pipeline instead.
+    Clusters are rows that a chain of near rows connects, of any shape; time is linear in the number
+    of rows. For soft memberships, put :class:`LandmarkSpectralEmbedding` before :class:`REFCMFS` in
+    a pipeline instead.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_components : int or None, default=None
-        Number of coordinates in which K-Means runs; None is ``n_clusters``.
+        Number of coordinates for K-means; None is ``n_clusters``.
     n_landmarks, n_neighbors, landmarks, bandwidth, normalize
         As in :class:`LandmarkSpectralEmbedding`.
     n_init : int, default=10
-        Number of starts of K-Means, of which the best is kept.
+        Number of starts of K-means, of which the best is kept.
     random_state : int, RandomState or None, default=None
-        Seed of the landmarks and of K-Means; an int makes the result repeatable.
+        Seed of the landmarks and of K-means; an int makes the result repeatable.
 
     Attributes
     ----------
@@ -299,9 +298,9 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
     embedder_ : LandmarkSpectralEmbedding
         Fitted embedding, with its landmarks and singular values.
     kmeans_ : sklearn.cluster.KMeans
-        Fitted K-Means of the embedded rows.
+        Fitted K-means of the embedded rows.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names where ``X`` had names.
+        Number of features, and their names if ``X`` has names.
 
     Examples
     --------
@@ -384,7 +383,7 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         return self.kmeans_.predict(self.embedder_._embed(data))
 
     def _embedder(self) -> LandmarkSpectralEmbedding:
-        """The embedding in which K-Means runs, not yet fitted."""
+        """Embedding for K-means, not fitted."""
         names = set(LandmarkSpectralEmbedding().get_params())
         shared = {name: value for name, value in self.get_params().items() if name in names}
         if self.n_components is None:
@@ -392,7 +391,6 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         return LandmarkSpectralEmbedding(**shared)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what this estimator can do."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

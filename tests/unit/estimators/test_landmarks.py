@@ -18,12 +18,12 @@ from tests.catalogue import data_file
 
 @pytest.fixture(scope="module")
 def cloud():
-    """One piece with a spectrum of distinct values, so that each coordinate is determined."""
+    """Connected graph with a spectrum of distinct values, so that each coordinate is determined."""
     return np.random.default_rng(3).normal(size=(120, 3)) * [3.0, 2.0, 1.0]
 
 
-def ties_of(model, X):
-    """Weights of rows and landmarks by the definition, as a dense matrix."""
+def affinity_of(model, X):
+    """Affinities of rows to landmarks by the definition, as a dense matrix."""
     distance = pairwise_distances(X, model.landmarks_)
     weight = np.exp(-(distance**2) / (2 * model.bandwidth_**2))
     farthest = np.sort(distance, axis=1)[:, model.n_neighbors_ - 1]
@@ -31,8 +31,8 @@ def ties_of(model, X):
     return weight / weight.sum(axis=1, keepdims=True)
 
 
-def scaled_ties_of(model, X):
-    Z = ties_of(model, X)
+def scaled_affinity_of(model, X):
+    Z = affinity_of(model, X)
     mass = Z.sum(axis=0)
     return Z[:, mass > 0] / np.sqrt(mass[mass > 0])
 
@@ -51,7 +51,7 @@ def scaled_ties_of(model, X):
 )
 def test_coordinates_are_eigenvectors_of_the_graph(cloud, options):
     model = LandmarkSpectralEmbedding(5, normalize=False, random_state=0, **options).fit(cloud)
-    scaled = scaled_ties_of(model, cloud)
+    scaled = scaled_affinity_of(model, cloud)
     graph = scaled @ scaled.T
     np.testing.assert_allclose(graph.sum(axis=1), 1)
     values, vectors = np.linalg.eigh(graph)
@@ -68,8 +68,8 @@ def test_coordinates_are_orthonormal_and_have_mean_zero(cloud):
 
 
 def test_four_rows_by_hand():
-    # Two pairs far apart, each row tied to its pair alone: W has a block of halves for each pair,
-    # and the only vector of value 1 that is not constant tells the pairs apart.
+    # Two pairs far apart, each row connected to its pair alone: W has a block of halves for each
+    # pair, and the only vector of value 1 that is not constant tells the pairs apart.
     X = [[0.0], [1.0], [100.0], [101.0]]
     model = LandmarkSpectralEmbedding(1, n_neighbors=2, normalize=False).fit(X)
     # Distances are 0 and 1, so the bandwidth is 1/2 and a row's weights are as 1 to exp(-2).
@@ -79,12 +79,12 @@ def test_four_rows_by_hand():
     assert np.sign(model.embedding_.ravel()).tolist() in ([1, 1, -1, -1], [-1, -1, 1, 1])
 
 
-def test_the_trivial_vector_is_left_out_of_a_graph_in_pieces():
+def test_the_trivial_vector_is_left_out_of_a_disconnected_graph():
     X, y = make_blobs(90, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
     model = LandmarkSpectralEmbedding(2, normalize=False).fit(X)
     np.testing.assert_allclose(model.singular_values_, [1, 1])
-    for piece in range(3):
-        rows = model.embedding_[y == piece]
+    for component in range(3):
+        rows = model.embedding_[y == component]
         np.testing.assert_allclose(rows, np.broadcast_to(rows[0], rows.shape), atol=1e-9)
     np.testing.assert_allclose(model.embedding_.sum(axis=0), 0, atol=1e-9)
 
@@ -98,7 +98,7 @@ def test_rows_have_length_one(cloud):
 
 
 def test_landmarks_without_rows_take_no_part(cloud):
-    # Rows that are equal make landmarks that are equal, most of which no row is tied to.
+    # Rows that are equal make landmarks that are equal, most of which are connected to no row.
     X = np.vstack([cloud, np.repeat(cloud[:1], 80, axis=0)])
     model = LandmarkSpectralEmbedding(3, n_landmarks=150, n_neighbors=3, random_state=0).fit(X)
     idle = (model.basis_ == 0).all(axis=1)
@@ -136,7 +136,7 @@ def test_the_training_rows_are_where_they_were(cloud, n_landmarks, normalize):
 
 def test_blocks_change_nothing(cloud, monkeypatch):
     whole = LandmarkSpectralEmbedding(4, n_landmarks=30, random_state=0).fit(cloud)
-    monkeypatch.setattr("sfumato.estimators._landmark_graph.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("sfumato.estimators._landmark_graph.BLOCK_SIZE", 1)
     blocks = clone(whole).fit(cloud)
     np.testing.assert_allclose(blocks.landmarks_, whole.landmarks_)
     np.testing.assert_allclose(blocks.embedding_, whole.embedding_, atol=1e-9)
@@ -151,7 +151,7 @@ def test_a_sample_makes_the_landmarks_of_many_rows(cloud, monkeypatch):
     assert not np.allclose(sampled.landmarks_, whole.landmarks_)
 
 
-def test_far_rows_are_tied_to_their_nearest_landmark(cloud):
+def test_far_rows_are_connected_to_their_nearest_landmark(cloud):
     model = LandmarkSpectralEmbedding(3, random_state=0).fit(cloud)
     far = model.transform([[1e6, 0.0, 0.0]])
     np.testing.assert_allclose(np.linalg.norm(far), 1)
@@ -194,7 +194,7 @@ def test_seeds_are_repeatable_and_differ(cloud, landmarks):
 
 def test_signs_are_fixed(cloud):
     model = LandmarkSpectralEmbedding(5, n_landmarks=30, random_state=0).fit(cloud)
-    mass = ties_of(model, cloud).sum(axis=0)
+    mass = affinity_of(model, cloud).sum(axis=0)
     vectors = model.basis_ * np.sqrt(mass)[:, None]
     assert (vectors[np.abs(vectors).argmax(axis=0), np.arange(5)] > 0).all()
 
