@@ -1,7 +1,7 @@
-"""The picture of the README: hard labels beside sparse memberships.
+"""Hard labels of K-means beside sparse memberships of REFCMFS, a picture of the README.
 
-Six overlapping clusters in the plane, in the colors of their clusters. K-means cuts the plane into
-cells; REFCMFS lets every point belong to its three nearest clusters, and colors mix by membership.
+Six overlapping clusters in the plane. K-means assigns each point to one cluster; REFCMFS assigns
+memberships in up to three clusters, and colors are mixed in proportion to them.
 
 Run from the top of the repository::
 
@@ -23,16 +23,16 @@ SPREADS = (1.0, 0.9, 1.1, 1.1, 1.2, 0.9)
 
 
 def six_clusters(seed: int = 4) -> np.ndarray:
-    """Draw points of six Gaussian clusters that overlap."""
+    """Sample points of six Gaussian clusters that overlap."""
     rng = np.random.default_rng(seed)
     groups = zip(CENTERS, SPREADS, strict=True)
     return np.vstack([rng.normal(center, spread, size=(160, 2)) for center, spread in groups])
 
 
 def main(path: Path) -> None:
-    """Fit both methods and draw them side by side."""
+    """Fit both methods and plot them side by side."""
     X = six_clusters()
-    # One start for both, so that a cluster has the same color in both halves.
+    # The same initial centers for both, so that a cluster has the same color in both plots.
     hard = KMeans(6, init=CENTERS, n_init=1).fit(X)
     soft = REFCMFS(6, n_active=3, init=CENTERS).fit(X)
     figure = Figure(figsize=(11, 4.6), layout="constrained")

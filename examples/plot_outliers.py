@@ -1,7 +1,7 @@
-"""The first picture of the README: the same points with outliers, K-means beside sfumato.
+"""K-means beside CappedREFCMFS on data with outliers, the first picture of the README.
 
-Five clusters, and a quarter of the points anywhere. K-means spends centers on what lies far out,
-and joins clusters for it; CappedREFCMFS finds the clusters, and says which points are outliers.
+Five clusters, and a quarter of the points uniform in a square. K-means places centers on outliers
+and merges clusters; CappedREFCMFS finds the clusters and marks the outliers.
 
 Run from the top of the repository::
 
@@ -21,15 +21,15 @@ from sfumato.plotting import INK, PALETTE, save
 
 CENTERS = np.array([[0, 0], [7, 2], [3, 9], [-8, 3], [-3, -8]])
 N_CLUSTERS = len(CENTERS)
-REACH = 28.0
-"""Half the width of the square that the outliers are drawn from."""
+HALF_WIDTH = 28.0
+"""Half the width of the square that the outliers are drawn from, in units of the features."""
 
 
 def clusters_and_outliers(seed: int = 0) -> np.ndarray:
-    """Draw 150 points of each cluster, and 250 anywhere."""
+    """Sample 150 points of each cluster, and 250 outliers."""
     rng = np.random.default_rng(seed)
     groups = [rng.normal(center, 1.1, size=(150, 2)) for center in CENTERS]
-    return np.vstack([*groups, rng.uniform(-REACH, REACH, size=(250, 2))])
+    return np.vstack([*groups, rng.uniform(-HALF_WIDTH, HALF_WIDTH, size=(250, 2))])
 
 
 def scatter(axes: Axes, X: np.ndarray, labels: np.ndarray, centers: np.ndarray, title: str) -> None:
@@ -52,7 +52,7 @@ def scatter(axes: Axes, X: np.ndarray, labels: np.ndarray, centers: np.ndarray, 
 
 
 def main(path: Path) -> None:
-    """Fit both methods and draw them side by side."""
+    """Fit both methods and plot them side by side."""
     X = clusters_and_outliers()
     kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=0).fit(X)
     model = CappedREFCMFS(N_CLUSTERS, random_state=0).fit(X)
