@@ -1,24 +1,21 @@
-"""The job of ``sfumato cluster``: a file in, a folder of results out, a summary on the screen.
-
-Data that fits into memory is clustered here; ``cluster_stream.py`` does the same for larger data.
-"""
+"""The job of ``sfumato cluster``: a file in, a folder of results out, a summary on the screen."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sfumato.cli import tables
-from sfumato.cli.cluster_stream import cluster_streamed
-from sfumato.cli.memory import default_limit, memory_of_whole, size_text
-from sfumato.cli.progress import FitProgress
+from sfumato._engines.stream import compute_together
+from sfumato._inspection import raise_not_finite, summarize_range
+from sfumato.cli.input import Source, Table
+from sfumato.cli.memory import chunk_sizes, default_limit, memory_of_whole, size_text
+from sfumato.cli.output import RowResults, as_ids, check_space, write_tables
+from sfumato.cli.progress import FitProgress, StreamProgress
 from sfumato.cli.report import (
     Counts,
     print_summary,
@@ -26,18 +23,25 @@ from sfumato.cli.report import (
     translate_errors,
     write_summary,
 )
-from sfumato.cli.tables import Source
 from sfumato.estimators import REFCMFS, CappedREFCMFS
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
 
+Model = REFCMFS | CappedREFCMFS
+
 MOST_ACTIVE = 5
 """Memberships per row that "auto" chooses, at most."""
+
+SLICE_ROWS = 1 << 14
+"""Rows whose results are laid out together for writing, chosen by hand."""
+
+ESTIMATED = (".csv", ".parquet", ".npy", ".npz")
+"""Endings of files whose size in memory is estimated; others are streamed."""
 
 
 def cluster_file(
     source: Source,
-    model: REFCMFS | CappedREFCMFS,
+    model: Model,
     output: Path,
     file_format: str,
     force: bool,
@@ -50,13 +54,13 @@ def cluster_file(
     source : Source
         File, and which part of it to use; or a folder of Parquet files.
     model : REFCMFS or CappedREFCMFS
-        Estimator to fit; the second also says which rows are outliers.
+        Estimator to fit; the second also finds outliers.
     output : Path
         Folder for the results.
     file_format : {"csv", "parquet"}
         Format of the tables in it.
     force : bool
-        Whether to replace results that are there.
+        Whether to replace results that exist.
     memory : int, optional
         Bytes that may be used; half of what is free by default. A file that needs more is streamed.
     """
@@ -64,17 +68,13 @@ def cluster_file(
     names = [f"{name}.{file_format}" for name in ("labels", "memberships", "centers")]
     folder = OutputFolder(output, (*names, "summary.json"), force)
     folder.check()
-    steady = model.checkpoint is not None
-    limit = default_limit(steady) if memory is None else memory
-    n_active = _most_memberships(model)
-    if not source.path.is_dir():
-        needed = memory_of_whole(source, n_active)
-        if needed <= limit:
-            _cluster_whole(source, model, folder)
-            return
-        _require_streamable(source, needed, limit)
+    limit = default_limit(model.checkpoint is not None) if memory is None else memory
     with translate_errors(source.path, memory):
-        cluster_streamed(source, model, folder, limit, n_active)
+        in_memory = _fits(source, limit, _most_memberships(model))
+        table = source.table()
+        data: _Data = _InMemory(table) if in_memory else _Streamed(table, model, limit)
+        summary = _run(source, table, data, model, folder)
+    print_summary(summary, folder.path)
 
 
 def _require_writers(file_format: str) -> None:
@@ -85,56 +85,155 @@ def _require_writers(file_format: str) -> None:
         import pyarrow  # noqa: F401
 
 
-def _most_memberships(model: REFCMFS | CappedREFCMFS) -> int:
+def _most_memberships(model: Model) -> int:
     """Memberships per row, at most."""
     active = model.n_active if isinstance(model.n_active, int) else MOST_ACTIVE
     return max(1, min(active, model.n_clusters))
 
 
-def _require_streamable(source: Source, needed: int, limit: int) -> None:
-    if source.path.suffix.lower() == ".npz":
+def _fits(source: Source, limit: int, n_active: int) -> bool:
+    """Whether a file can be clustered in memory."""
+    suffix = source.path.suffix.lower()
+    if source.path.is_dir() or suffix not in ESTIMATED:
+        return False
+    needed = memory_of_whole(source, n_active)
+    if needed > limit and suffix == ".npz":
         raise UserError(
             f"{source.path} takes about {size_text(needed)} of memory, more than the "
             f"{size_text(limit)} that may be used, and .npz files cannot be streamed; save the "
             f"array as .npy, or give --memory {size_text(1.1 * needed).replace(' ', '')}."
         )
+    return needed <= limit
 
 
-def _cluster_whole(source: Source, model: REFCMFS | CappedREFCMFS, folder: OutputFolder) -> None:
-    """The job where all data is in memory."""
-    table = source.read()
-    began = time.perf_counter()
-    with translate_errors(source.path):
-        bar: AbstractContextManager[Any] = nullcontext()
-        if sys.stderr.isatty():
-            progress = FitProgress()
-            model.set_callbacks(progress)
-            bar = progress.bar
-        with bar:
-            model.fit(table.values)
-    seconds = time.perf_counter() - began
-    more, outliers = {}, None
-    if isinstance(model, CappedREFCMFS):
-        more = {"outlier": model.outliers_, "outlier_score": model.outlier_scores_}
-        outliers = int(model.outliers_.sum())
-    n_rows, n_features = table.values.shape
-    given = {
-        "file": str(source.path),
-        "rows": n_rows,
-        "features": n_features,
-        "ignored_columns": list(table.ignored),
-    }
-    sizes = np.bincount(model.labels_, minlength=model.n_clusters).tolist()
-    summary = summarize(model, given, Counts(sizes, outliers), seconds, folder.names)
-    frames = [
-        tables.labels_frame(table, model.labels_, model.memberships_, more),
-        tables.memberships_frame(table, model.memberships_),
-        tables.centers_frame(table, model.cluster_centers_),
-    ]
-    writers: dict[str, Callable[[Path], object]] = {
-        name: partial(tables.write_frame, frame)
-        for name, frame in zip(folder.names[:3], frames, strict=True)
-    }
-    writers["summary.json"] = partial(write_summary, summary)
-    folder.write(writers)
-    print_summary(summary, folder.path)
+class _Data(ABC):
+    """Rows to cluster, in memory or streamed."""
+
+    n_rows: int | None
+    """Number of rows; None if it is not known before a pass."""
+
+    @abstractmethod
+    def progress(self, model: Model) -> AbstractContextManager[Any]:
+        """Show the progress of a fit, if the error stream is a terminal."""
+
+    @abstractmethod
+    def fit(self, model: Model) -> None:
+        """Fit the model to the rows."""
+
+    @abstractmethod
+    def results(self, model: Model) -> Iterator[RowResults]:
+        """Yield the results of all rows in order."""
+
+    def how(self) -> dict[str, int] | None:
+        """Passes and chunks of a streamed fit, for the summary."""
+        return None
+
+
+class _InMemory(_Data):
+    """All rows of a table in memory."""
+
+    def __init__(self, table: Table) -> None:
+        self._stream = table.open(None, table.has_ids)
+        self._all = self._stream.collect()
+        self.n_rows = int(self._all.rows.shape[0])
+
+    def progress(self, model: Model) -> AbstractContextManager[Any]:
+        if not sys.stderr.isatty():
+            return nullcontext()
+        progress = FitProgress()
+        model.set_callbacks(progress)
+        return progress.bar
+
+    def fit(self, model: Model) -> None:
+        try:
+            model.fit(self._all.rows)
+        except ValueError:
+            bad = summarize_range(self._all.rows, None).bad
+            if bad is None:
+                raise
+            where = self._stream.describe(self._all.location, bad.row, bad.column)
+            raise_not_finite(bad, where)
+
+    def results(self, model: Model) -> Iterator[RowResults]:
+        scores = model.outlier_scores_ if isinstance(model, CappedREFCMFS) else None
+        ids, n_rows = self._all.ids, len(model.labels_)
+        for begin in range(0, n_rows, SLICE_ROWS):
+            rows = slice(begin, min(begin + SLICE_ROWS, n_rows))
+            yield RowResults(
+                as_ids(None if ids is None else ids[rows], rows.start, rows.stop),
+                model.labels_[rows],
+                model.memberships_[rows],
+                None if scores is None else scores[rows],
+            )
+
+
+class _Streamed(_Data):
+    """Rows of a table that are read chunk by chunk, once per pass."""
+
+    def __init__(self, table: Table, model: Model, limit: int) -> None:
+        probe = table.open(None, False)
+        self._chunk_rows, written_rows = chunk_sizes(
+            limit,
+            probe.dtype.itemsize * table.stored_columns,
+            probe.n_features,
+            model.n_clusters,
+            _most_memberships(model),
+        )
+        self._rows = table.open(self._chunk_rows, False)
+        self._written = table.open(written_rows, table.has_ids)
+        self._progress = StreamProgress(model.tol)
+        self._rows.observer = self._written.observer = self._progress
+        self.n_rows = self._rows.n_rows
+
+    def progress(self, model: Model) -> AbstractContextManager[Any]:
+        model.set_callbacks(self._progress)
+        return self._progress.shown()
+
+    def fit(self, model: Model) -> None:
+        model.fit(self._rows)
+
+    def results(self, model: Model) -> Iterator[RowResults]:
+        lazy = [model.predict(self._written), model.predict_membership(self._written)]
+        if isinstance(model, CappedREFCMFS):
+            lazy.append(model.score_outliers(self._written))
+        self._progress.begin("writing results", self._written.n_rows)
+        end = 0
+        with closing(compute_together(lazy)) as chunks:
+            for chunk, values in chunks:
+                begin, end = end, end + chunk.rows.shape[0]
+                yield RowResults(as_ids(chunk.ids, begin, end), *values)
+                self._progress.advance(end)
+        self._progress.end(end)
+
+    def how(self) -> dict[str, int] | None:
+        return {"passes": self._progress.passes, "chunk_rows": self._chunk_rows}
+
+
+def _run(
+    source: Source, table: Table, data: _Data, model: Model, folder: OutputFolder
+) -> dict[str, Any]:
+    """Fit, and write all results; returns the summary."""
+    check_space(folder, data.n_rows, table.has_ids)
+    summary: dict[str, Any] = {}
+    with data.progress(model):
+        began = time.perf_counter()
+        data.fit(model)
+        seconds = time.perf_counter() - began
+
+        def fill(stage: Path) -> None:
+            *paths, summary_path = (stage / name for name in folder.names)
+            found = write_tables(
+                paths, data.results(model), table.row_name, table.names, model.cluster_centers_
+            )
+            given = {
+                "file": str(source.path),
+                "rows": sum(found.sizes),
+                "features": len(table.names),
+                "ignored_columns": list(table.ignored),
+            }
+            counts = Counts(found.sizes, found.outliers, data.how())
+            summary.update(summarize(model, given, counts, seconds, folder.names))
+            write_summary(summary, summary_path)
+
+        folder.fill(fill)
+    return summary

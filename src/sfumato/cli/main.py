@@ -268,8 +268,8 @@ def _output_options() -> list[click.Parameter]:
 
 def _cluster(file: Path, **given: Any) -> None:
     from sfumato.cli.cluster import cluster_file
+    from sfumato.cli.input import Source
     from sfumato.cli.report import PARAMETERS
-    from sfumato.cli.tables import Source
     from sfumato.estimators import REFCMFS, CappedREFCMFS
     from sfumato.exceptions import UserError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato._engines.chunked import CORESET_BYTES, CORESET_ROWS, CORESET_ROWS_PER_CLUSTER
-from sfumato.cli.tables import Source
+from sfumato.cli.input import Source
 from sfumato.exceptions import UserError
 from sfumato.streams._base import default_rows
 

@@ -1,8 +1,9 @@
-"""Streams of what can be sliced: arrays, memory maps, CSR, Zarr, and whatever looks like them."""
+"""Streams of arrays: in memory, mapped, CSR, HDF5, and in .npy, .npz and Zarr files."""
 
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from sfumato.exceptions import StreamError, one_line
 from sfumato.streams._base import (
-    BufferRing,
     Chunk,
     FileSignature,
     FileStream,
@@ -23,11 +23,11 @@ from sfumato.streams._base import (
     check_signature,
     default_rows,
 )
-from sfumato.streams._rows import NUMBERS, check_rows, fill_rows, native
+from sfumato.streams._rows import NUMBERS, BufferRing, check_rows, native, transpose_columns
 
 
 class ArrayStream(Stream):
-    """Rows of an object with a shape, a type and slices.
+    """Rows of an array-like object: NumPy, CSR, HDF5, Zarr.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ArrayStream(Stream):
     chunk_rows : int, optional
         Rows per chunk, at most.
     source : str, optional
-        What to call it in messages.
+        Name for messages.
 
     Notes
     -----
@@ -49,13 +49,12 @@ class ArrayStream(Stream):
     ) -> None:
         shape = tuple(values.shape)
         self.source = source or f"the {type(values).__name__} of shape {shape}"
-        place = Location(self.source, 0)
         if len(shape) != 2:
             raise StreamError(
                 f"{self.source} has {len(shape)} dimensions, not two; give rows by features."
             )
         self._values = sp.csr_array(values) if sp.issparse(values) else values
-        probe = check_rows(self._slice(0, min(1, shape[0])), place)
+        probe = check_rows(self._slice(0, min(1, shape[0])), self.source)
         self.n_rows, self.n_features = int(shape[0]), int(shape[1])
         self.dtype, self.is_sparse = native(probe.dtype), bool(sp.issparse(probe))
         self._rows = chunk_rows or default_rows(self._row_bytes())
@@ -63,7 +62,7 @@ class ArrayStream(Stream):
         self._block = max(self._rows // stored, 1) * stored
 
     def _row_bytes(self) -> float:
-        """Memory that a row takes, on average."""
+        """Bytes of a row, on average."""
         if not self.is_sparse:
             return self.dtype.itemsize * self.n_features
         csr = self._values
@@ -83,7 +82,7 @@ class ArrayStream(Stream):
         n_rows = self.n_rows or 0
         for begin in range(0, n_rows, self._block):
             end = min(begin + self._block, n_rows)
-            block = check_rows(self._slice(begin, end), Location(self.source, begin))
+            block = check_rows(self._slice(begin, end), self.source, begin)
             if block.shape != (end - begin, self.n_features):
                 raise StreamError(
                     f"{self.source}: rows {begin} to {end - 1} came with the shape {block.shape}, "
@@ -91,11 +90,11 @@ class ArrayStream(Stream):
                 )
             for start in range(begin, end, self._rows):
                 rows = block[start - begin : start - begin + self._rows]
-                yield Chunk(rows, None, Location(self.source, start))
+                yield Chunk(rows=rows, weights=None, location=Location(self.source, start))
 
 
 def _stored_rows(values: Any) -> int:
-    """Rows that are stored together; 1 if any row can be read by itself."""
+    """Rows of a stored chunk (Zarr, HDF5); 1 if any row can be read by itself."""
     blocks = getattr(values, "shards", None) or getattr(values, "chunks", None)
     if isinstance(blocks, tuple) and blocks and isinstance(blocks[0], int):
         return max(1, blocks[0])
@@ -140,12 +139,12 @@ class ZarrStream(ArrayStream):
 
 
 def _signatures(folder: Path) -> dict[Path, FileSignature]:
-    """Stamps of all files of a folder and of those within it."""
+    """Signatures of all files of a folder and of its subfolders."""
     return {path: FileSignature.of(path) for path in folder.rglob("*") if path.is_file()}
 
 
 class Header(NamedTuple):
-    """What an .npy file says of its array, and where the numbers begin."""
+    """Header of an .npy file: shape, whether in Fortran order, type, byte where the data begins."""
 
     shape: tuple[int, ...]
     by_columns: bool
@@ -154,7 +153,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Header of an .npy file that holds rows of numbers, all of them."""
+    """Header of an .npy file; raises StreamError unless it holds all rows of a matrix."""
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
@@ -171,11 +170,7 @@ def read_header(path: Path) -> Header:
         raise StreamError(
             f"{path} cannot be read as npy ({one_line(error)}); check the file."
         ) from error
-    if len(shape) != 2 or dtype.kind not in NUMBERS:
-        raise StreamError(
-            f"{path} holds an array of shape {shape} and type {dtype}; give real numbers in two "
-            "dimensions, rows by features."
-        )
+    _check_matrix(path, shape, dtype)
     needed = offset + shape[0] * shape[1] * dtype.itemsize
     if size < needed:
         raise StreamError(
@@ -186,10 +181,18 @@ def read_header(path: Path) -> Header:
     return Header(shape, by_columns, dtype, offset)
 
 
+def _check_matrix(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if len(shape) != 2 or dtype.kind not in NUMBERS:
+        raise StreamError(
+            f"{path} holds an array of shape {shape} and type {dtype}; give real numbers in two "
+            "dimensions, rows by features."
+        )
+
+
 def _row_at(
     size: int, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], by_columns: bool
 ) -> int:
-    """Number of the first row that is not complete in a file of this size."""
+    """First row that is incomplete in a file of this size."""
     present = max(0, size - offset) // dtype.itemsize
     if by_columns:
         return max(0, present - (shape[1] - 1) * shape[0])
@@ -240,28 +243,36 @@ class NpyStream(FileStream):
                         f"{path} ended between rows {start} and {start + count}, before its last "
                         f"row, {header.shape[0] - 1}; start again, or work on a copy."
                     )
-                yield Chunk(rows.astype(self.dtype, copy=False), None, Location(str(path), start))
+                rows = rows.astype(self.dtype, copy=False)
+                yield Chunk(rows=rows, weights=None, location=Location(str(path), start))
+
+    def collect(self) -> Chunk:
+        if len(self.paths) > 1 or not self.n_rows:
+            return super().collect()
+        self._check_unchanged()
+        rows = np.load(self.paths[0], mmap_mode="r", allow_pickle=False)
+        return Chunk(rows=rows, weights=None, location=Location(self.source, 0))
 
 
 def _fill_by_rows(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:
-    """Fill rows with what the file holds from row ``start`` on; whether it held enough."""
+    """Read rows from row ``start`` on; return False if the file ends before."""
     before = start * rows.shape[1] * header.dtype.itemsize
     return _fill_bytes(file, header.offset + before, rows)
 
 
 def _fill_by_columns(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:
-    """The same for a file in Fortran order: a piece of each column, then all of them turned."""
+    """The same for a file in Fortran order: a slice of each column, then the transpose."""
     pieces = np.empty((rows.shape[1], rows.shape[0]), header.dtype)
     for column, piece in enumerate(pieces):
         before = (column * header.shape[0] + start) * header.dtype.itemsize
         if not _fill_bytes(file, header.offset + before, piece):
             return False
-    fill_rows(list(pieces), rows)
+    transpose_columns(list(pieces), rows)
     return True
 
 
 def _fill_bytes(file: FileIO, position: int, out: NDArray[Any]) -> bool:
-    """Fill an array with the bytes from a position on; whether there were enough."""
+    """Read bytes from a position into an array; return False if the file ends before."""
     bytes_left = out.reshape(-1).view(np.uint8).data
     file.seek(position)
     while len(bytes_left):
@@ -272,33 +283,100 @@ def _fill_bytes(file: FileIO, position: int, out: NDArray[Any]) -> bool:
     return True
 
 
-class ChosenColumns(Stream):
-    """Columns of a dense stream, by their numbers, under names.
+class NpzStream(ArrayStream):
+    """Rows of an array in an .npz file, or of a sparse one that ``scipy.sparse.save_npz`` wrote.
+
+    The file is an archive, so that all of the array is in memory.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    key : str, optional
+        Name of the array, if there are several.
+    chunk_rows : int, optional
+        Rows per chunk.
+    """
+
+    def __init__(self, path: Path, key: str | None = None, chunk_rows: int | None = None) -> None:
+        try:
+            values = _read_npz(path, key)
+        except StreamError:
+            raise
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise StreamError(
+                f"{path} cannot be read as npz ({one_line(error)}); check the file."
+            ) from error
+        _check_matrix(path, values.shape, values.dtype)
+        super().__init__(values, chunk_rows, str(path))
+
+    def collect(self) -> Chunk:
+        if not self.n_rows:
+            return super().collect()
+        return Chunk(rows=self._values, weights=None, location=Location(self.source, 0))
+
+
+def _read_npz(path: Path, key: str | None) -> Any:
+    archive = np.load(path, allow_pickle=False)
+    if isinstance(archive, np.ndarray):
+        raise ValueError("it is an .npy file")
+    with archive:
+        names = list(archive.files)
+        if key is None and {"format", "indptr"} <= set(names):
+            return sp.csr_array(sp.load_npz(path))
+        if key is None and len(names) == 1:
+            key = names[0]
+        if key not in names:
+            raise StreamError(
+                f"{path} holds the arrays {', '.join(names)}"
+                + (f", not {key}" if key else "")
+                + "; choose one with key=."
+            )
+        return archive[key]
+
+
+class SelectedColumns(Stream):
+    """Column selection of a stream without names.
 
     Parameters
     ----------
     inner : Stream
         All columns.
     columns : sequence of int
-        Which of them are features, in this order.
+        Numbers of the features, in their new order.
     names : sequence of str
-        What they are called.
+        Names of the features.
     ids : int, optional
-        Column that identifies the rows.
+        Number of the column that identifies the rows.
     """
 
     def __init__(
         self, inner: Stream, columns: Sequence[int], names: Sequence[str], ids: int | None = None
     ) -> None:
         self._inner, self._columns, self._ids = inner, list(columns), ids
-        self.source, self.dtype = inner.source, inner.dtype
+        self.source, self.dtype, self.is_sparse = inner.source, inner.dtype, inner.is_sparse
         self.names, self.n_features = tuple(names), len(self._columns)
         self.n_rows = inner.n_rows
 
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._inner._read():
-            ids = None if self._ids is None else chunk.rows[:, self._ids].copy()
-            yield Chunk(np.take(chunk.rows, self._columns, axis=1), None, chunk.location, ids)
+            yield self._select(chunk)
+
+    def collect(self) -> Chunk:
+        return self._select(self._inner.collect())
+
+    def _select(self, chunk: Chunk) -> Chunk:
+        rows, ids = chunk.rows, None
+        if self._ids is not None:
+            column = rows[:, [self._ids]]
+            ids = np.asarray(column.toarray() if self.is_sparse else column).ravel()
+        if self._columns != list(range(rows.shape[1])):
+            rows = (
+                rows[:, self._columns]
+                if self.is_sparse
+                else np.asarray(rows).take(self._columns, axis=1)
+            )
+        return Chunk(rows=rows, weights=None, location=chunk.location, ids=ids)
 
     def _check_unchanged(self) -> None:
         self._inner._check_unchanged()

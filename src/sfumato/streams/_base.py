@@ -16,24 +16,16 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 
 from sfumato._data import Chunk as Chunk
 from sfumato._data import Location as Location
 from sfumato.exceptions import StreamError, one_line
+from sfumato.streams._rows import AHEAD, BufferRing
 
 CHUNK_BYTES = 1 << 25
 """Default size of a chunk in bytes, 32 MiB, chosen by hand. It does not depend on the machine,
 since the last bits of results depend on where chunks begin."""
-
-AHEAD = 1
-"""Chunks that wait in the prefetch queue; one more is being read meanwhile."""
-
-RING = AHEAD + 2
-"""Buffers of a ring: one in use by the consumer, ``AHEAD`` waiting, one being filled."""
-
-CACHE_LINE = 64
-"""Bytes of a cache line; loads of vectors that straddle two lines are slower."""
 
 T = TypeVar("T")
 
@@ -128,6 +120,25 @@ class Stream(ABC):
             self._sizes = sizes
             self.n_rows = sum(sizes)
 
+    def collect(self) -> Chunk:
+        """Read all rows into memory.
+
+        Returns
+        -------
+        Chunk
+            All rows, with their weights and ids; the rows of an .npy file are a memory map.
+        """
+        parts: list[deque[Any]] = [deque(), deque(), deque()]
+        with closing(self.chunks()) as chunks:
+            for chunk in chunks:
+                copied = None if chunk.weights is None else chunk.weights.copy()
+                for column, part in zip(parts, (chunk.rows.copy(), copied, chunk.ids), strict=True):
+                    column.append(part)
+        if not parts[0]:
+            raise StreamError(f"{self.source} holds no rows; give at least one.")
+        rows, weights, ids = map(_stack, parts)
+        return Chunk(rows=rows, weights=weights, location=Location(self.source, 0), ids=ids)
+
     def describe(self, location: Location, row: int, column: int | None = None) -> str:
         """Name of an entry for messages: the file, the row within it, and the column.
 
@@ -176,6 +187,27 @@ class Stream(ABC):
                 f"{self.source} had {len(self._sizes)} chunks in the first pass, but ended after "
                 f"{count} in a later one; it must give the same rows every time."
             )
+
+
+def _stack(parts: deque[Any]) -> Any:
+    """Arrays one below the other; each part is freed as soon as it is copied."""
+    first = parts[0]
+    if first is None:
+        return None
+    if sp.issparse(first):
+        return sp.csr_array(sp.vstack(list(parts), format="csr"))
+    if not isinstance(first, np.ndarray):  # Arrow arrays, which are not copied.
+        import pyarrow as pa
+
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    shape = (sum(map(len, parts)), *first.shape[1:])
+    stacked = np.empty(shape, np.result_type(*{part.dtype for part in parts}))
+    end = 0
+    while parts:
+        part = parts.popleft()
+        stacked[end : end + len(part)] = part
+        end += len(part)
+    return stacked
 
 
 def default_rows(row_bytes: float) -> int:
@@ -259,28 +291,6 @@ class FileStream(Stream):
     @abstractmethod
     def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         """Yield the chunks of ``paths[index]``, in buffers of the ring."""
-
-
-class BufferRing:
-    """Ring of ``RING`` buffers that are used in turn, so that a pass allocates no new memory.
-
-    A buffer is allocated when first needed and grows to the largest chunk.
-    """
-
-    def __init__(self) -> None:
-        self._buffers: list[NDArray[np.uint8]] = [np.empty(0, np.uint8) for _ in range(RING)]
-        self._turn = 0
-
-    def rows(self, n_rows: int, n_features: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return the next buffer as an array of shape (n_rows, n_features), not initialized."""
-        size = n_rows * n_features * dtype.itemsize
-        self._turn = (self._turn + 1) % len(self._buffers)
-        if self._buffers[self._turn].size < size:
-            spare = np.empty(size + CACHE_LINE, np.uint8)
-            skip = -spare.ctypes.data % CACHE_LINE
-            self._buffers[self._turn] = spare[skip : skip + size]
-        found = self._buffers[self._turn][:size].view(dtype)
-        return found.reshape(n_rows, n_features)
 
 
 class BoundedQueue(Generic[T]):

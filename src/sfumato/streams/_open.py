@@ -1,4 +1,4 @@
-"""``stream``: whatever holds rows, as a stream."""
+"""``stream``: opens a source of any kind as a stream."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.exceptions import StreamError
-from sfumato.streams._arrays import ArrayStream, NpyStream, ZarrStream
+from sfumato.streams._arrays import ArrayStream, NpyStream, NpzStream, ZarrStream
 from sfumato.streams._base import Stream
-from sfumato.streams._csv import CsvStream, Format
-from sfumato.streams._iterables import Again, IterableStream
-from sfumato.streams._tables import ColumnSelection, FrameStream, ParquetStream, is_frame
+from sfumato.streams._csv import CsvStream, Format, csv_columns, read_head
+from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_frame
+from sfumato.streams._tables import ColumnSelection, ParquetStream, TableColumns, read_schema
 
 KINDS = {
     ".npy": "npy",
+    ".npz": "npz",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
     ".csv.gz": "csv",
     ".zarr": "zarr",
 }
-"""Kinds of files, by how their names end."""
+"""Kinds of files by the endings of their names."""
 
 
 def stream(
@@ -34,20 +35,21 @@ def stream(
     chunk_rows: int | None = None,
     separator: str = ",",
     header: bool = True,
+    key: str | None = None,
 ) -> Stream:
     """Rows that may be larger than memory, to be read chunk by chunk as often as needed.
 
     Parameters
     ----------
     source : path, sequence of paths, array-like, table, iterable, callable or Stream
-        - A path that ends in .npy, .parquet, .pq, .csv, .csv.gz or .zarr, a folder of Parquet
-          files (taken in the order of their names, those within folders too; names that begin
-          with a dot or an underscore are left out), or a sequence of paths of one kind.
+        - A path that ends in .npy, .npz, .parquet, .pq, .csv, .csv.gz or .zarr, a folder of Parquet
+          files (sorted by name, subfolders included; names that begin with a dot or an underscore
+          are left out), or a sequence of paths of one kind. An array of an .npz file is loaded.
         - An object with ``shape``, ``dtype`` and slices: an array, a memory map, CSR, Zarr, HDF5.
         - A table of pandas, polars or pyarrow.
         - An object that can be iterated again and again and yields chunks: arrays, CSR, tables, or
           tuples (rows, weights); or a function without arguments that returns one. It is iterated
-          in a thread of its own.
+          in the prefetch thread.
     columns : sequence of str, optional
         Columns of a table to use as features; all by default.
     weights : str, optional
@@ -61,6 +63,8 @@ def stream(
         Character between the columns of a .csv file.
     header : bool, default=True
         Whether the first line of a .csv file names the columns, which are x0, x1, ... otherwise.
+    key : str, optional
+        Name of the array in an .npz file, if there are several.
 
     Returns
     -------
@@ -84,10 +88,16 @@ def stream(
     form = Format(separator, header)
     _check_options(chunk_rows, separator)
     if isinstance(source, Stream):
-        if choice != ColumnSelection() or form != Format() or chunk_rows is not None:
+        if (choice, form, chunk_rows, key) != (ColumnSelection(), Format(), None, None):
             raise ValueError("a Stream has its options already; give them where it is made.")
         return source
-    found = _make(source, choice, form, chunk_rows)
+    paths = _paths(source)
+    if key is not None and not (len(paths) == 1 and file_kind(paths[0]) == "npz"):
+        raise ValueError("key= is for .npz files only; leave it out.")
+    if paths:
+        found = _open_files(paths, choice, form, chunk_rows, key)
+    else:
+        found = _open_object(source, choice, form, chunk_rows)
     if found.n_features == 0:
         raise StreamError(f"{found.source} has rows without columns; give at least one feature.")
     return found
@@ -110,13 +120,18 @@ def _check_options(chunk_rows: Any, separator: str) -> None:
         raise ValueError(f"separator={separator!r} is not one character; give one such as ';'.")
 
 
-def _make(source: Any, choice: ColumnSelection, form: Format, chunk_rows: int | None) -> Stream:
-    """A stream of whatever the source is."""
-    if isinstance(source, (str, os.PathLike)):
-        return _of_paths([source], choice, form, chunk_rows)
-    several = isinstance(source, (list, tuple)) and len(source) > 0
-    if several and all(isinstance(item, (str, os.PathLike)) for item in source):
-        return _of_paths(source, choice, form, chunk_rows)
+def _paths(source: Any) -> list[Path]:
+    """Files of a source; none if it is not a path or a sequence of paths."""
+    given = source if isinstance(source, (list, tuple)) else [source]
+    if not all(isinstance(item, (str, os.PathLike)) for item in given):
+        return []
+    return [path for item in given for path in _files(Path(item))]
+
+
+def _open_object(
+    source: Any, choice: ColumnSelection, form: Format, chunk_rows: int | None
+) -> Stream:
+    """Open a source that is not a file."""
     if form != Format():
         raise ValueError("separator= and header= are for .csv files only.")
     if is_frame(source):
@@ -129,10 +144,10 @@ def _make(source: Any, choice: ColumnSelection, form: Format, chunk_rows: int | 
             f"chunk_rows={chunk_rows} is given for an iterable, which keeps its own chunks; leave "
             "it out, and let the iterable yield chunks of that size."
         )
-    return _of_iterable(source, choice)
+    return _open_iterable(source, choice)
 
 
-def _of_iterable(source: Any, choice: ColumnSelection) -> Stream:
+def _open_iterable(source: Any, choice: ColumnSelection) -> Stream:
     if callable(source) and not isinstance(source, Iterable):
         return IterableStream(source, choice)
     if not isinstance(source, Iterable):
@@ -148,16 +163,19 @@ def _of_iterable(source: Any, choice: ColumnSelection) -> Stream:
     return IterableStream(Again(source), choice)
 
 
-def _of_paths(
-    sources: Sequence[Any], choice: ColumnSelection, form: Format, chunk_rows: int | None
+def _open_files(
+    paths: Sequence[Path],
+    choice: ColumnSelection,
+    form: Format,
+    chunk_rows: int | None,
+    key: str | None,
 ) -> Stream:
-    """A stream of files that are all of one kind."""
-    paths = [path for source in sources for path in table_files(Path(source))]
-    kinds = {_kind(path): path for path in reversed(paths)}
+    """Open files that are all of one kind."""
+    kinds = {file_kind(path): path for path in reversed(paths)}
     if len(kinds) > 1:
         shown = " and ".join(str(path) for path in kinds.values())
         raise StreamError(f"{shown} are of different kinds; files of one stream must be alike.")
-    kind = _kind(paths[0])
+    kind = file_kind(paths[0])
     if kind != "csv" and form != Format():
         raise ValueError(f"separator= and header= are for .csv files only, not for {paths[0]}.")
     if kind == "parquet":
@@ -168,7 +186,9 @@ def _of_paths(
     if kind == "npy":
         return NpyStream(paths, chunk_rows)
     if len(paths) > 1:
-        raise StreamError(f"{paths[0]} and {paths[1]}: only one Zarr array can be a stream.")
+        raise StreamError(f"{paths[0]} and {paths[1]}: only one {kind} file can be a stream.")
+    if kind == "npz":
+        return NpzStream(paths[0], key, chunk_rows)
     return ZarrStream(paths[0], chunk_rows)
 
 
@@ -180,7 +200,17 @@ def _refuse_names(choice: ColumnSelection, what: str) -> None:
         )
 
 
-def _kind(path: Path) -> str:
+def table_columns(path: Path, form: Format) -> TableColumns | None:
+    """Columns of a file, or of the first file of a folder; None for files of arrays."""
+    first = _files(path)[0]
+    kind = file_kind(first)
+    if kind == "csv":
+        return csv_columns(read_head(first, form))
+    return TableColumns.of(read_schema(first)[0]) if kind == "parquet" else None
+
+
+def file_kind(path: Path) -> str:
+    """Kind of a file; raises StreamError if its ending is unknown."""
     name = path.name.lower()
     for ending, kind in KINDS.items():
         if name.endswith(ending):
@@ -191,8 +221,8 @@ def _kind(path: Path) -> str:
     )
 
 
-def table_files(path: Path) -> list[Path]:
-    """The path itself, or the Parquet files of a folder, in the order of their names."""
+def _files(path: Path) -> list[Path]:
+    """The path itself, or the Parquet files of a folder, sorted by name."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; check the path.")
     if not path.is_dir() or path.name.lower().endswith(".zarr"):

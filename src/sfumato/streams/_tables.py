@@ -1,9 +1,9 @@
-"""Tables: which columns are features, which one holds weights, and their way into rows."""
+"""Tables: column selection, table schema, and streams of Parquet files."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.exceptions import StreamError, did_you_mean, one_line
-from sfumato.streams._base import BufferRing, Chunk, FileStream, Location, Stream, default_rows
-from sfumato.streams._rows import check_weights, fill_rows
+from sfumato.streams._base import Chunk, FileStream, Location, default_rows
+from sfumato.streams._rows import BufferRing, check_weights, transpose_columns
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """What the caller asked for: names of the features (None for all), of the weights, of ids."""
+    """Column selection: names of the features (None for all), of the weights, of the ids."""
 
     columns: tuple[str, ...] | None = None
     weights: str | None = None
@@ -26,17 +26,14 @@ class ColumnSelection:
 
     @property
     def others(self) -> list[str]:
-        """Columns that are asked for and are no features."""
+        """Selected columns that are no features."""
         return [name for name in (self.weights, self.ids) if name is not None]
 
     def features(self, available: Sequence[str], source: str) -> tuple[str, ...]:
         """Names of the features of a table with these columns."""
         asked = [*(self.columns or ()), *self.others]
         present = Counter(available)
-        for name in asked:
-            if name not in present:
-                hint = did_you_mean(name, available) or listed(available)
-                raise StreamError(f"{source} has no column {name!r}; {hint}")
+        check_known(source, asked, available)
         for other, option in ((self.weights, "weights="), (self.ids, "ids=")):
             if self.columns is not None and other in self.columns:
                 raise StreamError(
@@ -56,15 +53,71 @@ class ColumnSelection:
         return tuple(chosen)
 
 
-def listed(names: Sequence[str], limit: int = 12) -> str:
-    """Names for a message, not too many."""
+def check_known(source: str, asked: Iterable[str], available: Sequence[str]) -> None:
+    """Raise StreamError if a table has no column of one of these names."""
+    for name in asked:
+        if name not in available:
+            hint = did_you_mean(str(name), available) or _listed(available)
+            raise StreamError(f"{source} has no column {name!r}; {hint}")
+
+
+def _listed(names: Sequence[str], limit: int = 12) -> str:
+    """Names for a message, at most ``limit``."""
     shown = ", ".join(map(repr, names[:limit])) or "none"
     return f"its columns are {shown}" + (", ..." if len(names) > limit else ".")
 
 
 @dataclass(frozen=True)
+class TableColumns:
+    """Columns of a file.
+
+    Attributes
+    ----------
+    names : tuple of str
+        All columns, except an index that pandas stored.
+    text : dict of str to str
+        Columns that hold no numbers, with an example or their type.
+    mixed : tuple of str
+        Columns of a CSV file that hold both numbers and text in its first rows.
+    unnamed : bool
+        Whether the first column of a CSV file has no name.
+    index : tuple of str
+        Columns of a Parquet file that pandas stored as index; features only by name.
+    """
+
+    names: tuple[str, ...]
+    text: dict[str, str]
+    mixed: tuple[str, ...] = ()
+    unnamed: bool = False
+    index: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, schema: Any) -> TableColumns:
+        """Columns of an Arrow schema."""
+        index = _index(schema)
+        names = tuple(name for name in schema.names if name not in index)
+        text = {field.name: str(field.type) for field in schema if not holds_numbers(field.type)}
+        return cls(names, text, index=tuple(index))
+
+
+def _index(schema: Any) -> set[str]:
+    """Columns of an Arrow schema that pandas stored as index."""
+    stored = (schema.pandas_metadata or {}).get("index_columns", ())
+    return {name for name in stored if isinstance(name, str)}
+
+
+def check_numeric(source: str, text: Mapping[str, str]) -> None:
+    """Raise StreamError if selected columns hold no numbers; ``text`` maps them to examples."""
+    if text:
+        shown = ", ".join(f"{name!r} ({example})" for name, example in text.items())
+        raise StreamError(
+            f"{source} has columns that hold no numbers: {shown}; choose others with columns=."
+        )
+
+
+@dataclass(frozen=True)
 class TableSchema:
-    """How rows are made of a table.
+    """Table schema of a stream: which columns become features, weights and ids.
 
     Attributes
     ----------
@@ -75,7 +128,7 @@ class TableSchema:
     dtype : dtype
         float32 if all features are float32, else float64.
     ids : str or None
-        Column that identifies the rows; chunks carry it as it is.
+        Column that identifies the rows; it keeps its type.
     """
 
     features: tuple[str, ...]
@@ -85,21 +138,14 @@ class TableSchema:
 
     @classmethod
     def of(cls, schema: Any, choice: ColumnSelection, source: str) -> TableSchema:
-        """TableSchema for tables of an Arrow schema; raises if a chosen column holds no numbers."""
+        """TableSchema of a selection; raises if a column is unknown or holds no numbers."""
         import pyarrow as pa
 
-        index = {name for name in (schema.pandas_metadata or {}).get("index_columns", ())
-                 if isinstance(name, str)}  # fmt: skip
-        asked = {*(choice.columns or ()), *choice.others}
-        available = [name for name in schema.names if name not in index - asked]
+        hidden = _index(schema) - {*(choice.columns or ()), *choice.others}
+        available = [name for name in schema.names if name not in hidden]
         features = choice.features(available, source)
         types = {name: schema.field(name).type for name in (*features, choice.weights) if name}
-        text = [name for name in types if not holds_numbers(types[name])]
-        if text:
-            shown = ", ".join(f"{name!r} ({types[name]})" for name in text)
-            raise StreamError(
-                f"{source} has columns that hold no numbers: {shown}; choose others with columns=."
-            )
+        check_numeric(source, {n: str(t) for n, t in types.items() if not holds_numbers(t)})
         single = all(types[name] == pa.float32() for name in features)
         dtype = np.dtype(np.float32 if single else np.float64)
         return cls(features, choice.weights, dtype, choice.ids)
@@ -111,13 +157,13 @@ class TableSchema:
 
     @property
     def columns(self) -> list[str]:
-        """Names of all columns that are needed."""
+        """Names of all columns that are read."""
         return [*self.numeric, *([self.ids] if self.ids is not None else [])]
 
     def gather(
         self, batches: Iterable[Any], n_rows: int, ring: BufferRing, source: str
     ) -> Iterator[Chunk]:
-        """Chunks of ``n_rows`` rows each, but for the last one, whatever the batches' sizes."""
+        """Yield chunks of ``n_rows`` rows, the last one smaller, from batches of any size."""
         first = filled = 0
         for batch in batches:
             start = 0
@@ -126,10 +172,10 @@ class TableSchema:
                     rows = ring.rows(n_rows, len(self.features), self.dtype)
                     weights = np.empty(n_rows if self.weights is not None else 0)
                     ids: list[Any] = []
-                piece = batch.slice(start, n_rows - filled)
-                stop = filled + piece.num_rows
-                self._fill(piece, rows[filled:stop], weights[filled:stop], ids)
-                start, filled = start + piece.num_rows, stop
+                part = batch.slice(start, n_rows - filled)
+                stop = filled + part.num_rows
+                self._fill(part, rows[filled:stop], weights[filled:stop], ids)
+                start, filled = start + part.num_rows, stop
                 if filled == n_rows:
                     yield self._chunk(rows, weights, Location(source, first), ids)
                     first, filled = first + n_rows, 0
@@ -137,7 +183,7 @@ class TableSchema:
             yield self._chunk(rows[:filled], weights[:filled], Location(source, first), ids)
 
     def _fill(self, batch: Any, rows: NDArray[Any], weights: NDArray[Any], ids: list[Any]) -> None:
-        fill_rows([numbers(batch.column(name)) for name in self.features], rows)
+        transpose_columns([numbers(batch.column(name)) for name in self.features], rows)
         if self.weights is not None:
             weights[:] = numbers(batch.column(self.weights))
         if self.ids is not None:
@@ -150,13 +196,14 @@ class TableSchema:
         import pyarrow as pa
 
         found = None if self.ids is None else pa.chunked_array(ids)
-        if self.weights is None:
-            return Chunk(rows, None, location, found)
-        return Chunk(rows, check_weights(weights, len(rows), location), location, found)
+        checked = None
+        if self.weights is not None:
+            checked = check_weights(weights, len(rows), location.source, location.first_row)
+        return Chunk(rows=rows, weights=checked, location=location, ids=found)
 
 
 def holds_numbers(arrow_type: Any) -> bool:
-    """Whether the values of an Arrow type are numbers, or truth values."""
+    """Whether the values of an Arrow type are numbers or booleans."""
     import pyarrow as pa
 
     if isinstance(arrow_type, pa.BaseExtensionType):
@@ -169,12 +216,12 @@ def holds_numbers(arrow_type: Any) -> bool:
         or kinds.is_floating(arrow_type)
         or kinds.is_decimal(arrow_type)
         or kinds.is_boolean(arrow_type)
-        or kinds.is_null(arrow_type)  # A column of which nothing is known yet: all NaN.
+        or kinds.is_null(arrow_type)  # All values are missing.
     )
 
 
 def numbers(column: Any) -> NDArray[Any]:
-    """Values of an Arrow column, without a copy where that is possible; missing ones are NaN."""
+    """Values of an Arrow column as an ndarray, not copied if possible; missing ones are NaN."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
@@ -193,7 +240,7 @@ def numbers(column: Any) -> NDArray[Any]:
 def check_same_columns(
     path: Path, names: Sequence[str], first_path: Path, first: Sequence[str]
 ) -> None:
-    """Raise StreamError, with the difference, if two files do not have the same features."""
+    """Raise StreamError, with the difference, if two files have different features."""
     parts = []
     for file, own, other in ((path, names, set(first)), (first_path, first, set(names))):
         only = [name for name in own if name not in other]
@@ -207,13 +254,14 @@ def check_same_columns(
 
 
 BATCHES_PER_CHUNK = 2
-"""A chunk is decoded in parts, so that its columns take little memory beside its rows."""
+"""Record batches that a chunk is decoded in, so that columns take little memory beside rows;
+chosen by hand."""
 
 FEWEST_ROWS = 1024
-"""Rows that are decoded together even where chunks are smaller."""
+"""Rows of a record batch, at least, even if chunks are smaller; chosen by hand."""
 
 READ_BYTES = 1 << 18
-"""Bytes of a column that are read at a time; else a whole row group would be kept."""
+"""Bytes of a column that are read at a time, instead of a whole row group; chosen by hand."""
 
 
 class ParquetStream(FileStream):
@@ -233,17 +281,17 @@ class ParquetStream(FileStream):
         self, paths: Sequence[Path], choice: ColumnSelection, chunk_rows: int | None = None
     ) -> None:
         super().__init__(paths)
-        found = [_outline(path) for path in self.paths]
-        layouts = [
+        found = [read_schema(path) for path in self.paths]
+        schemas = [
             TableSchema.of(schema, choice, str(path))
             for path, (schema, _) in zip(self.paths, found, strict=True)
         ]
-        first = layouts[0]
-        for path, layout in zip(self.paths, layouts, strict=True):
-            check_same_columns(path, layout.features, self.paths[0], first.features)
-        single = all(layout.dtype == np.float32 for layout in layouts)
+        first = schemas[0]
+        for path, schema in zip(self.paths, schemas, strict=True):
+            check_same_columns(path, schema.features, self.paths[0], first.features)
+        single = all(schema.dtype == np.float32 for schema in schemas)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        self._layout = TableSchema(first.features, first.weights, self.dtype, first.ids)
+        self._schema = TableSchema(first.features, first.weights, self.dtype, first.ids)
         self._file_rows = [n_rows for _, n_rows in found]
         self.names = first.features
         self.n_features = len(first.features)
@@ -254,7 +302,7 @@ class ParquetStream(FileStream):
     def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         rows = max(1, min(self._rows, self._file_rows[index]))
         batches = self._batches(self.paths[index], max(FEWEST_ROWS, rows // BATCHES_PER_CHUNK))
-        return self._layout.gather(batches, rows, ring, str(self.paths[index]))
+        return self._schema.gather(batches, rows, ring, str(self.paths[index]))
 
     def _batches(self, path: Path, rows: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -266,7 +314,7 @@ class ParquetStream(FileStream):
                 for group in range(count):  # One by one, so that an error has its number.
                     # One thread: the others are for the consumer.
                     for batch in file.iter_batches(
-                        rows, [group], columns=self._layout.columns, use_threads=False
+                        rows, [group], columns=self._schema.columns, use_threads=False
                     ):
                         yield batch
                         done += batch.num_rows
@@ -278,7 +326,7 @@ class ParquetStream(FileStream):
 
 
 def _open(path: Path) -> Any:
-    """A Parquet file, of which only what is needed is read, and checked where it can be."""
+    """Parquet file that is read in small parts, with checksums verified."""
     from pyarrow import parquet
 
     return parquet.ParquetFile(
@@ -286,8 +334,8 @@ def _open(path: Path) -> Any:
     )
 
 
-def _outline(path: Path) -> tuple[Any, int]:
-    """Schema and number of rows of a Parquet file."""
+def read_schema(path: Path) -> tuple[Any, int]:
+    """Arrow schema and number of rows of a Parquet file."""
     import pyarrow as pa
 
     try:
@@ -298,82 +346,3 @@ def _outline(path: Path) -> tuple[Any, int]:
             f"{path} cannot be read as Parquet ({one_line(error)}); the file is cut short, damaged "
             "or of another format: write it again."
         ) from error
-
-
-def is_frame(value: Any) -> bool:
-    """Whether an object is a table of pandas, polars or pyarrow, or one that looks like them."""
-    arrow = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
-    return arrow and hasattr(value, "columns") and len(getattr(value, "shape", ())) == 2
-
-
-def as_table(frame: Any, choice: ColumnSelection, location: Location) -> Any:
-    """A frame as an Arrow table or record batch, without its index."""
-    import pyarrow as pa
-
-    try:
-        if hasattr(frame, "iloc"):
-            return pa.Table.from_pandas(_plain(frame, choice), preserve_index=False)
-        return frame if isinstance(frame, pa.RecordBatch) else pa.table(frame)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise StreamError(
-            f"{location.source} is a {type(frame).__name__} that cannot be read as columns of "
-            f"numbers ({one_line(error)}); choose others with columns=."
-        ) from error
-
-
-def _plain(frame: Any, choice: ColumnSelection) -> Any:
-    """Columns of a pandas frame that are needed, in native types: Arrow knows no others."""
-    if choice.columns is not None:
-        frame = frame.loc[:, frame.columns.isin([*choice.columns, *choice.others])]
-    foreign = {
-        name: dtype.newbyteorder("=")
-        for name, dtype in frame.dtypes.items()
-        if isinstance(dtype, np.dtype) and not dtype.isnative
-    }
-    return frame.astype(foreign) if foreign else frame
-
-
-class FrameStream(Stream):
-    """Rows of a table in memory.
-
-    Parameters
-    ----------
-    frame : object
-        A table of pandas, polars or pyarrow.
-    choice : ColumnSelection
-        Which columns to use.
-    chunk_rows : int, optional
-        Rows per chunk.
-    """
-
-    def __init__(self, frame: Any, choice: ColumnSelection, chunk_rows: int | None = None) -> None:
-        self.source = f"the {type(frame).__name__}"
-        self._frame, self._choice = frame, choice
-        self.n_rows = int(frame.shape[0])
-        schema = self._slice(0, self.n_rows if self.n_rows < 100 else 100).schema
-        self._layout = TableSchema.of(schema, choice, self.source)
-        self.names = self._layout.features
-        self.n_features = len(self.names)
-        self.dtype = self._layout.dtype
-        self.weighted = choice.weights is not None
-        self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
-
-    def _slice(self, start: int, count: int) -> Any:
-        frame = self._frame
-        rows = frame.iloc[start : start + count] if hasattr(frame, "iloc") else frame.slice(
-            start, count
-        )  # fmt: skip
-        return as_table(rows, self._choice, Location(self.source, start))
-
-    def _read(self) -> Iterator[Chunk]:
-        n_rows = self.n_rows or 0
-        rows = max(1, min(self._rows, n_rows))
-        return self._layout.gather(self._pieces(rows), rows, BufferRing(), self.source)
-
-    def _pieces(self, rows: int) -> Iterator[Any]:
-        """The table in parts; each is checked, since pandas has columns that hold anything."""
-        for start in range(0, self.n_rows or 0, rows):
-            piece = self._slice(start, rows)
-            where = f"{self.source}, from row {start} (counting from 0) on,"
-            TableSchema.of(piece.schema, self._choice, where)
-            yield piece

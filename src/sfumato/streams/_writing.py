@@ -1,4 +1,4 @@
-"""Results into Parquet files that appear whole or not at all."""
+"""Write results to Parquet files, which appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import scipy.sparse as sp
 from sfumato.files import naming, write_atomically
 
 GROUP_ROWS = 1 << 20
-"""Lines of a row group: results of small chunks are collected until they are so many."""
+"""Rows of a row group, at least: the results of small chunks are collected. Chosen by hand."""
+
 GROUP_BYTES = 1 << 26
-"""Or until they take so much memory."""
+"""Bytes of a row group in memory, 64 MiB, after which it is written with fewer rows. Chosen by
+hand."""
 
 
 def write_parquet(
@@ -26,7 +28,7 @@ def write_parquet(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write results to a file next to ``path`` that takes its place when it is complete.
+    """Write results to a temporary file beside ``path``, then rename it.
 
     Parameters
     ----------
@@ -50,50 +52,78 @@ def write_parquet(
             close()
 
 
+class RowGroupWriter:
+    """Parquet file of tables one below the other, in row groups that are not too small.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    group_rows : int, default=GROUP_ROWS
+        Rows after which a row group is written.
+    """
+
+    def __init__(self, path: Path, group_rows: int = GROUP_ROWS) -> None:
+        self._path, self._group_rows = path, group_rows
+        self._waiting: list[Any] = []
+        self._rows = self._bytes = 0
+        self._writer: Any = None
+
+    def add(self, table: Any) -> None:
+        """Write an Arrow table, or keep it until there are enough rows."""
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        self._bytes += table.nbytes
+        if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        group = pa.concat_tables(self._waiting)
+        self._waiting, self._rows, self._bytes = [], 0, 0
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._path, group.schema)
+        self._writer.write_table(group.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Write the rest and the footer."""
+        if self._waiting:
+            self._write()
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
+
+    def abandon(self) -> None:
+        """Close a file that will be removed; errors are ignored."""
+        self._waiting = []
+        with suppress(OSError, ValueError):
+            self.close()
+
+
 def _write(
     results: Iterator[Any], unfinished: Path, path: Path, names: Sequence[str], dtype: np.dtype[Any]
 ) -> None:
     """Write all results to the file ``unfinished``; errors name ``path``."""
-    from pyarrow import parquet
-
-    writer = None
+    writer = RowGroupWriter(unfinished)
+    first = 0
     try:
-        for table in _groups(results, names, dtype):
+        for result in results:
+            table = _table(result, first, names)
+            first += result.shape[0]
             with naming(path):
-                if writer is None:
-                    writer = parquet.ParquetWriter(unfinished, table.schema)
-                writer.write_table(table)
-        if writer is not None:
-            finished, writer = writer, None
-            with naming(path):
-                finished.close()
+                writer.add(table)
+        with naming(path):
+            if first == 0:
+                writer.add(_table(np.empty((0, len(names)), dtype), 0, names))
+            writer.close()
     finally:
-        if writer is not None:
-            with suppress(OSError):  # It writes its footer, to a file that is removed anyway.
-                writer.close()
-
-
-def _groups(results: Iterator[Any], names: Sequence[str], dtype: np.dtype[Any]) -> Iterator[Any]:
-    """Tables of about ``GROUP_ROWS`` lines, at least one."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
-    lines = size = first = 0
-    for result in results:
-        waiting.append(_table(result, first, names))
-        first += result.shape[0]
-        lines += waiting[-1].num_rows
-        size += waiting[-1].nbytes
-        if lines >= GROUP_ROWS or size >= GROUP_BYTES:
-            yield pa.concat_tables(waiting)
-            waiting, lines, size = [], 0, 0
-    if waiting or first == 0:
-        empty = np.empty((0, len(names)), dtype)
-        yield pa.concat_tables(waiting or [_table(empty, 0, names)])
+        writer.abandon()
 
 
 def _table(result: Any, first_row: int, names: Sequence[str]) -> Any:
-    """Results of a chunk as an Arrow table."""
+    """Results of a chunk as an Arrow table; a row per stored entry of sparse ones."""
     import pyarrow as pa
 
     if sp.issparse(result):

@@ -219,7 +219,7 @@ class TestChoice:
 
     def test_what_reading_takes(self, frame):
         """More than its numbers for what is parsed, nothing for what is mapped but results."""
-        from sfumato.cli.tables import Source
+        from sfumato.cli.input import Source
 
         numbers = N_ROWS * 4 * 8
         for kind in ("csv", "parquet"):
@@ -254,7 +254,7 @@ class TestErrors:
     def test_truncated_parquet(self, frame):
         whole = Path(write(frame, "parquet")).read_bytes()
         Path("rows.parquet").write_bytes(whole[: len(whole) // 2])
-        self.check("rows.parquet", "rows.parquet cannot be read as parquet")
+        self.check("rows.parquet", "rows.parquet cannot be read as Parquet")
 
     def test_damaged_parquet(self, frame):
         parquet.write_table(pa.table(frame[["a", "b"]]), "rows.parquet", compression="zstd")

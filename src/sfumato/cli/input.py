@@ -1,0 +1,182 @@
+"""Input of ``sfumato cluster``: which columns of a file are features, and how it is read.
+
+The file is opened by ``sfumato.streams``, whether all of it is then read into memory or not. The
+messages of this module name options of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sfumato.exceptions import StreamError, UserError
+from sfumato.streams import Stream, stream
+from sfumato.streams._arrays import SelectedColumns
+from sfumato.streams._csv import Format
+from sfumato.streams._open import table_columns
+from sfumato.streams._tables import TableColumns, check_known
+
+RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
+"""Columns of the results; an identifier of that name is written as ``id``."""
+
+NOTHING_LEFT = (
+    "{} has no numeric column left to cluster by; check --columns, --exclude and --separator."
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Selected columns of a file.
+
+    Attributes
+    ----------
+    open : callable
+        Takes the rows of a chunk (None for the default) and whether chunks are to carry
+        identifiers; returns a stream.
+    names : tuple of str
+        Names of the features.
+    row_name : str
+        Header of the identifiers in the results.
+    has_ids : bool
+        Whether a column identifies the rows, rather than their numbers, counting from 0.
+    ignored : tuple of str
+        Columns left out because they hold no numbers.
+    stored_columns : int
+        Columns that are held in memory while a chunk is read.
+    """
+
+    open: Callable[[int | None, bool], Stream]
+    names: tuple[str, ...]
+    row_name: str
+    has_ids: bool
+    ignored: tuple[str, ...]
+    stored_columns: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and which part of it to read.
+
+    Parameters
+    ----------
+    path : Path
+        A file of any kind that ``sfumato.stream`` opens, or a folder of Parquet files.
+    columns : tuple of str, default=()
+        The only columns to use as features; all if empty. Columns of arrays are named x0, x1, ...
+    exclude : tuple of str, default=()
+        Columns not to use.
+    ignore_text : bool, default=False
+        Whether to leave out columns that hold no numbers, rather than to raise an error.
+    id_column : str, optional
+        Column that identifies the rows; it is no feature.
+    key : str, optional
+        Which array of an .npz file.
+    separator : str, default=","
+        Character between the columns of a .csv file.
+    header : bool, default=True
+        Whether the first line of a .csv file names the columns.
+    """
+
+    path: Path
+    columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    ignore_text: bool = False
+    id_column: str | None = None
+    key: str | None = None
+    separator: str = ","
+    header: bool = True
+
+    def table(self) -> Table:
+        """Select columns; reads no more than the first rows of a table.
+
+        Raises
+        ------
+        UserError, StreamError, FileNotFoundError
+            If the file cannot be read, or has not the columns.
+        """
+        form = Format(self.separator, self.header)
+        columns = table_columns(self.path, form)
+        if columns is None:
+            return self._array()
+        names, ignored = self._numeric(columns)
+        is_csv = self.path.name.lower().endswith((".csv", ".csv.gz"))
+        options = form._asdict() if is_csv else {}
+
+        def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
+            ids = self.id_column if with_ids else None
+            return stream(self.path, columns=names, ids=ids, chunk_rows=chunk_rows, **options)
+
+        return self._table(opened, names, ignored, len(names))
+
+    def _array(self) -> Table:
+        """Select columns of a file without names."""
+        key = self.key if self.path.suffix.lower() == ".npz" else None
+        whole = stream(self.path, key=key)
+        available = [f"x{column}" for column in range(whole.n_features)]
+        names = self._features(available)
+        place = {name: column for column, name in enumerate(available)}
+        select = partial(SelectedColumns, columns=[place[name] for name in names], names=names)
+
+        def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
+            inner = whole
+            if chunk_rows is not None:
+                inner = stream(self.path, key=key, chunk_rows=chunk_rows)
+            ids = place[self.id_column] if with_ids and self.id_column is not None else None
+            return inner if names == available and ids is None else select(inner, ids=ids)
+
+        stored = whole.n_features + (len(names) if names != available else 0)
+        return self._table(opened, names, [], stored)
+
+    def _table(
+        self,
+        opened: Callable[[int | None, bool], Stream],
+        names: Sequence[str],
+        ignored: Sequence[str],
+        stored: int,
+    ) -> Table:
+        row_name = self.id_column or "row"
+        row_name = "id" if row_name in RESERVED else row_name
+        has_ids = self.id_column is not None
+        return Table(opened, tuple(names), row_name, has_ids, tuple(ignored), stored)
+
+    def _features(self, available: Sequence[str], hidden: Sequence[str] = ()) -> list[str]:
+        """Names of the columns that are features, text or not."""
+        asked = [*self.columns, *self.exclude, *([self.id_column] if self.id_column else [])]
+        try:
+            check_known(str(self.path), asked, [*available, *hidden])
+        except StreamError as error:
+            raise UserError(str(error)) from error
+        dropped = {*self.exclude, self.id_column}
+        chosen = dict.fromkeys(self.columns or available)
+        names = [name for name in chosen if name not in dropped]
+        if not names:
+            raise UserError(NOTHING_LEFT.format(self.path))
+        return names
+
+    def _numeric(self, columns: TableColumns) -> tuple[list[str], list[str]]:
+        """Names of the features of a table, and of columns left out since they hold no numbers."""
+        names = self._features(columns.names, columns.index)
+        first = columns.names[0]
+        if columns.unnamed and first in names and first not in self.columns:
+            raise UserError(
+                f"{self.path} has a first column without a name, perhaps row numbers; say "
+                f"--exclude '{first}', --id-column '{first}', or name it."
+            )
+        if self.ignore_text and not self.columns:
+            ignored = [name for name in names if name in columns.text or name in columns.mixed]
+            if len(ignored) == len(names):
+                raise UserError(NOTHING_LEFT.format(self.path))
+            return [name for name in names if name not in ignored], ignored
+        text = [f"{name!r} ({columns.text[name]})" for name in names if name in columns.text]
+        if text:
+            leave_out = (
+                "leave them out of --columns"
+                if self.columns
+                else "leave them out with --non-numeric ignore, or one by one with --exclude NAME"
+            )
+            raise UserError(
+                f"{self.path} has columns that hold no numbers: {', '.join(text)}; {leave_out}."
+            )
+        return names, []

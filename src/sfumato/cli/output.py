@@ -1,0 +1,185 @@
+"""Output of ``sfumato cluster``: tables of results, written a slice of rows at a time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato._engines.base import OUTLIER
+from sfumato.cli.memory import size_text
+from sfumato.cli.report import Counts
+from sfumato.exceptions import UserError
+from sfumato.files import OutputFolder
+from sfumato.streams._writing import RowGroupWriter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUP_ROWS = 1 << 16
+"""Rows of a row group of a Parquet file, at least, chosen by hand: fewer than ``LazyArray`` writes,
+since they count towards --memory."""
+
+SHORTEST_MEMBERSHIP = 3
+"""Characters of a membership in a .csv file, at least: 1.0."""
+
+
+class RowResults(NamedTuple):
+    """Results of consecutive rows.
+
+    Attributes
+    ----------
+    ids : sequence
+        Identifiers of the rows: an ndarray, or a pandas Series.
+    labels : ndarray of shape (n_rows,)
+    memberships : csr_array of shape (n_rows, n_clusters)
+    scores : ndarray of shape (n_rows,) or None
+        Outlier scores, if the method has them.
+    """
+
+    ids: Any
+    labels: NDArray[Any]
+    memberships: sp.csr_array
+    scores: NDArray[Any] | None = None
+
+
+def as_ids(given: Any, begin: int, end: int) -> Any:
+    """Identifiers of the rows ``begin`` to ``end`` for a frame; their numbers if none are given."""
+    if given is None:
+        return np.arange(begin, end)
+    if isinstance(given, np.ndarray):
+        return given
+    import pandas as pd
+
+    return given.to_pandas(types_mapper=pd.ArrowDtype)  # The same type in every slice.
+
+
+def labels_frame(row_name: str, results: RowResults) -> pd.DataFrame:
+    """Label of each row, its membership there, and its outlier score."""
+    import pandas as pd
+
+    memberships = results.memberships
+    largest = np.maximum.reduceat(memberships.data, memberships.indptr[:-1])
+    columns = {row_name: results.ids, "label": results.labels, "membership": largest}
+    if results.scores is not None:
+        columns |= {"outlier": results.scores > OUTLIER, "outlier_score": results.scores}
+    return pd.DataFrame(columns)
+
+
+def memberships_frame(row_name: str, results: RowResults) -> pd.DataFrame:
+    """Positive memberships, one per line."""
+    import pandas as pd
+
+    entries = results.memberships.tocoo()
+    positive = entries.data > 0
+    return pd.DataFrame(
+        {
+            row_name: pd.Series(results.ids).take(entries.row[positive]).array,
+            "cluster": entries.col[positive],
+            "membership": entries.data[positive],
+        }
+    )
+
+
+def centers_frame(names: Sequence[str], centers: NDArray[Any]) -> pd.DataFrame:
+    """Centers of the clusters, one per line, a column per feature."""
+    import pandas as pd
+
+    header = "cluster"
+    while header in names:
+        header += "_"
+    frame = pd.DataFrame(centers, columns=list(names))
+    frame.insert(0, header, range(len(centers)))
+    return frame
+
+
+def write_tables(
+    paths: Sequence[Path],
+    results: Iterable[RowResults],
+    row_name: str,
+    names: Sequence[str],
+    centers: NDArray[Any],
+) -> Counts:
+    """Write labels, memberships and centers to three files, and count rows and outliers.
+
+    Parameters
+    ----------
+    paths : sequence of 3 Path
+        Files for labels, memberships and centers; each .csv or .parquet.
+    results : iterable of RowResults
+    row_name : str
+        Header of the identifiers.
+    names : sequence of str
+        Names of the features.
+    centers : ndarray of shape (n_clusters, n_features)
+    """
+    sizes, outliers = np.zeros(len(centers), dtype=np.int64), None
+    with ExitStack() as stack:
+        add_labels, add_memberships, add_centers = (
+            stack.enter_context(appending(path)) for path in paths
+        )
+        for rows in results:
+            sizes += np.bincount(rows.labels, minlength=len(centers))
+            if rows.scores is not None:
+                outliers = (outliers or 0) + int((rows.scores > OUTLIER).sum())
+            add_labels(labels_frame(row_name, rows))
+            add_memberships(memberships_frame(row_name, rows))
+        add_centers(centers_frame(names, centers))
+    return Counts(sizes.tolist(), outliers)
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Function that appends frames to a .csv or .parquet file, by the ending of its path.
+
+    Every number can be read back exactly.
+    """
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+
+        writer = RowGroupWriter(path, GROUP_ROWS)
+
+        def add_group(frame: pd.DataFrame) -> None:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            writer.add(table.replace_schema_metadata(None))
+
+        try:
+            yield add_group
+            writer.close()
+        finally:
+            writer.abandon()
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+
+        def add_lines(frame: pd.DataFrame) -> None:
+            frame.to_csv(file, index=False, header=file.tell() == 0, lineterminator="\n")
+
+        yield add_lines
+
+
+def check_space(folder: OutputFolder, n_rows: int | None, has_ids: bool) -> None:
+    """Raise UserError before a long fit if the results certainly do not fit on the disk.
+
+    The bound counts the shortest possible lines of .csv files, with one membership per row, and
+    nothing for Parquet, which may be compressed to almost nothing.
+    """
+    if n_rows is None or folder.names[0].endswith(".parquet"):
+        return
+    digits = 1 if has_ids else len(str(n_rows)) - 1
+    line = digits + len(",0,\n") + SHORTEST_MEMBERSHIP
+    existing = folder.path.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free
+    if 2 * n_rows * line > free:
+        raise UserError(
+            f"{existing} has room for {size_text(free)}, and labels and memberships of {n_rows} "
+            f"rows take more than {size_text(2 * n_rows * line)} as .csv; make room, give another "
+            "--output, or --format parquet."
+        )

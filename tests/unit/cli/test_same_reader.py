@@ -1,0 +1,230 @@
+"""Law: whether a file fits in memory changes neither what is accepted nor what is said of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import zarr
+from click.testing import CliRunner
+from pyarrow import parquet
+from sklearn.metrics import adjusted_rand_score
+
+from sfumato.cli import cluster, memory
+from sfumato.cli import main as cli
+
+N_ROWS = 600
+ROWS = np.random.default_rng(0).normal(size=(N_ROWS, 3)) + 20 * np.eye(3)[np.arange(N_ROWS) % 3]
+FRAME = pd.DataFrame(ROWS, columns=list("abc"))
+NAMES = [["007", "NA", "", "x,y", 'say "hi"'][i % 5] for i in range(N_ROWS)]
+FLAGS = [["true", "False", "TRUE"][i % 3] for i in range(N_ROWS)]
+
+
+def with_value(value, row=400):
+    frame = FRAME.astype(object)
+    frame.loc[row, "b"] = value
+    return frame
+
+
+def csv(frame, **options):
+    return ("rows.csv", frame.to_csv(index=False, **options).encode())
+
+
+def lines(change):
+    """The plain file as text, changed."""
+    return ("rows.csv", change(csv(FRAME)[1].decode()).encode())
+
+
+def stored(frame, **options):
+    table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, **options)
+    return ("rows.parquet", table)
+
+
+def array(values):
+    return ("rows.npy", values)
+
+
+nan = ROWS.copy()
+nan[321, 1] = np.nan
+GOOD = {
+    "csv": (csv(FRAME), []),
+    "mark at the beginning": (("rows.csv", b"\xef\xbb\xbf" + csv(FRAME)[1]), ["--columns", "a,b"]),
+    "quoted": (csv(FRAME, quoting=1), []),
+    "semicolons": (csv(FRAME, sep=";"), ["--separator", ";"]),
+    "tabs without names": (
+        csv(FRAME, sep="\t", header=False),
+        ["--no-header", "--separator", "\\t"],
+    ),
+    "carriage returns": (csv(FRAME, lineterminator="\r\n"), []),
+    "blank lines": (lines(lambda text: text.replace("\n", "\n\n")), []),
+    "no last line break": (lines(str.rstrip), []),
+    "separators at the end": (lines(lambda t: t.replace("\n", ",\n").replace(",\n", "\n", 1)), []),
+    "identifiers": (csv(FRAME.assign(name=NAMES)), ["--id-column", "name"]),
+    "identifiers without names": (
+        csv(FRAME.assign(name=NAMES), header=False),
+        ["--no-header", "--id-column", "x3"],
+    ),
+    "row numbers left out": (
+        csv(FRAME.reset_index().rename(columns={"index": ""})),
+        ["--exclude", "Unnamed: 0"],
+    ),
+    "row numbers as identifiers": (
+        csv(FRAME.reset_index().rename(columns={"index": ""})),
+        ["--id-column", "Unnamed: 0"],
+    ),
+    "text ignored": (csv(FRAME.assign(t="word")), ["--non-numeric", "ignore"]),
+    "mixed ignored": (csv(FRAME.assign(t=["5", "x"] * 300)), ["--non-numeric", "ignore"]),
+    "booleans": (csv(FRAME.assign(flag=FLAGS)), []),
+    "numbered columns": (csv(FRAME.set_axis([0, 1, 2], axis=1)), []),
+    "bad rows in a column left out": (csv(with_value("word")), ["--exclude", "b"]),
+    "parquet": (stored(FRAME), []),
+    "float32": (stored(FRAME.astype("float32")), []),
+    "nullable": (stored(FRAME.round().convert_dtypes()), []),
+    "boolean parquet": (stored(FRAME.assign(flag=FRAME["a"] > 0)), []),
+    "category of numbers": (stored(FRAME.assign(c=FRAME["c"].round().astype("category"))), []),
+    "stored index": (stored(FRAME.set_index(FRAME.index[::-1])), []),
+    "missing identifiers": (
+        stored(pa.table({**FRAME, "k": pa.array([None, *range(1, N_ROWS)])})),
+        ["--id-column", "k"],
+    ),
+    "dates as identifiers": (
+        stored(FRAME.assign(d=pd.date_range("2020", periods=N_ROWS))),
+        ["--id-column", "d"],
+    ),
+    "text ignored in parquet": (stored(FRAME.assign(t="word")), ["--non-numeric", "ignore"]),
+    "npy": (array(ROWS), []),
+    "fortran npy": (array(np.asfortranarray(ROWS)), ["--exclude", "x2"]),
+    "int npy": (array(ROWS.astype(np.int16)), []),
+    "foreign npy": (array(ROWS.astype(">f4")), []),
+    "identifiers of npy": (array(ROWS), ["--id-column", "x0"]),
+}
+BAD = {
+    "empty": (("rows.csv", b""), []),
+    "only names": (("rows.csv", b"a,b\n"), []),
+    "no names": (csv(FRAME, header=False), []),
+    "unknown feature": (csv(FRAME, columns=["a"]), ["--columns", "b"]),
+    "first column without a name": (csv(FRAME.reset_index().rename(columns={"index": ""})), []),
+    "missing": (csv(with_value("")), []),
+    "NA": (csv(with_value("NA")), []),
+    "infinite": (csv(with_value("-inf")), []),
+    "word": (csv(with_value("word")), []),
+    "word in the first rows": (csv(with_value("word", 3)), []),
+    "thousands": (csv(with_value("1_000")), []),
+    "comma of decimals": (csv(with_value("1,5")), []),
+    "boolean among numbers": (csv(with_value("true")), []),
+    "text": (csv(FRAME.assign(t="word")), []),
+    "text by name": (csv(FRAME.assign(t="word")), ["--columns", "a,t"]),
+    "only text": (csv(FRAME[["a"]].assign(a="word")), ["--non-numeric", "ignore"]),
+    "word after the first rows, ignored": (csv(with_value("w")), ["--non-numeric", "ignore"]),
+    "unknown column": (csv(FRAME), ["--exclude", "bb"]),
+    "same names": (csv(FRAME.set_axis(list("aab"), axis=1)), []),
+    "too many fields": (lines(lambda text: text + "1,2,3,4\n"), []),
+    "too few fields": (lines(lambda text: text + "1,2\n"), []),
+    "other separator": (csv(FRAME, sep=";"), []),
+    "not UTF-8": (("rows.csv", csv(FRAME)[1] + b"1,\xff,3\n"), []),
+    "not UTF-8 identifiers": (("rows.csv", csv(FRAME)[1] + b"1,2,\xff\n"), ["--id-column", "c"]),
+    "null in parquet": (stored(pa.Table.from_pandas(with_value(None))), []),
+    "text in parquet": (stored(FRAME.assign(t="word")), []),
+    "dates": (stored(FRAME.assign(d=pd.date_range("2020", periods=N_ROWS))), []),
+    "no parquet": (("rows.parquet", b"PAR1"), []),
+    "no rows in parquet": (stored(FRAME[:0]), []),
+    "nan in npy": (array(nan), []),
+    "nan in a chosen column": (array(nan), ["--exclude", "x0"]),
+    "nan in a column left out": (array(nan), ["--columns", "x1,x2"]),
+    "no rows in npy": (array(ROWS[:0]), []),
+    "vector": (array(ROWS[0]), []),
+    "complex": (array(ROWS + 1j), []),
+    "no npy": (("rows.npy", b"NUMPY"), []),
+    "unknown column of npy": (array(ROWS), ["--columns", "a"]),
+    "too few rows": (array(ROWS[:2]), []),
+    "same rows": (array(np.ones((N_ROWS, 3))), []),
+    "huge": (array(ROWS * 1e200), []),
+    "unknown kind": (("rows.xlsx", b"x"), []),
+}
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name, content):
+    if isinstance(content, bytes):
+        Path(name).write_bytes(content)
+    elif isinstance(content, pa.Table):
+        parquet.write_table(content, name, row_group_size=250)
+    else:
+        np.save(name, content)
+
+
+def run_both(name, words, monkeypatch):
+    """The command in memory, and streamed in chunks of few rows."""
+    command = ["cluster", name, "--n-clusters", "3", "--seed", "1", *words]
+    in_memory = CliRunner().invoke(cli.program(), [*command, "--output", "whole"])
+    monkeypatch.setattr(cluster, "memory_of_whole", lambda *_: 1 << 60)
+    monkeypatch.setattr(memory, "default_rows", lambda row_bytes: 256)
+    streamed = CliRunner().invoke(cli.program(), [*command, "--output", "chunks"])
+    for result in (in_memory, streamed):
+        assert isinstance(result.exception, SystemExit | None), result.exception
+    return in_memory, streamed
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_results_are_the_same(kind, monkeypatch):
+    (name, content), words = GOOD[kind]
+    write(name, content)
+    whole, streamed = run_both(name, words, monkeypatch)
+    assert (whole.exit_code, whole.stderr) == (0, ""), whole.stderr
+    assert (streamed.exit_code, streamed.stderr) == (0, ""), streamed.stderr
+    assert "Streamed" in streamed.stdout
+    assert "Streamed" not in whole.stdout
+    one, two = (
+        pd.read_csv(f"{folder}/labels.csv", dtype={0: str}, na_filter=False)
+        for folder in ("whole", "chunks")
+    )
+    pd.testing.assert_series_equal(one.iloc[:, 0], two.iloc[:, 0])
+    assert adjusted_rand_score(one["label"], two["label"]) == 1.0
+    for table in ("labels", "memberships", "centers"):
+        header, other = (
+            Path(folder, f"{table}.csv").read_text().split("\n")[0]
+            for folder in ("whole", "chunks")
+        )
+        assert header == other
+    given = [json.loads(Path(f, "summary.json").read_text())["input"] for f in ("whole", "chunks")]
+    assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_messages_are_the_same(kind, monkeypatch):
+    (name, content), words = BAD[kind]
+    write(name, content)
+    whole, streamed = run_both(name, words, monkeypatch)
+    assert (whole.exit_code, whole.stdout) == (2, ""), whole.stdout
+    assert (streamed.exit_code, streamed.stdout) == (2, "")
+    assert streamed.stderr == whole.stderr
+    assert whole.stderr.count("\n") == 1
+    assert name in whole.stderr or "n_samples=2 is fewer than" in whole.stderr
+
+
+def test_identifiers_are_kept_as_they_are_written(monkeypatch):
+    write(*csv(FRAME.assign(name=NAMES)))
+    run_both("rows.csv", ["--id-column", "name"], monkeypatch)
+    for folder in ("whole", "chunks"):
+        labels = pd.read_csv(f"{folder}/labels.csv", dtype=str, na_filter=False)
+        assert labels["name"].tolist() == NAMES
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "pq", "zarr"])
+def test_other_kinds_of_files_are_streamed(ending):
+    name = f"rows.{ending}"
+    if ending == "csv.gz":
+        FRAME.to_csv(name, index=False)
+    elif ending == "pq":
+        FRAME.to_parquet(name)
+    else:
+        zarr.create_array(name, shape=ROWS.shape, chunks=(100, 3), dtype=float)[:] = ROWS
+    result = CliRunner().invoke(cli.program(), ["cluster", name, "--n-clusters", "3"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Streamed in" in result.stdout
