@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from sfumato._inspection import raise_not_finite, summarize_range
 from sfumato.cli.input import Source, Table
 from sfumato.cli.memory import chunk_sizes, default_limit, memory_of_whole, size_text
 from sfumato.cli.output import RowResults, as_ids, check_space, write_tables
-from sfumato.cli.progress import FitProgress, StreamProgress
+from sfumato.cli.progress import FitProgress
 from sfumato.cli.report import (
     Counts,
     print_summary,
@@ -72,7 +71,7 @@ def cluster_file(
     with translate_errors(source.path, memory):
         in_memory = _fits(source, limit, _most_memberships(model))
         table = source.table()
-        data: _Data = _InMemory(table) if in_memory else _Streamed(table, model, limit)
+        data: _Data = _InMemory(table, model) if in_memory else _Streamed(table, model, limit)
         summary = _run(source, table, data, model, folder)
     print_summary(summary, folder.path)
 
@@ -112,9 +111,8 @@ class _Data(ABC):
     n_rows: int | None
     """Number of rows; None if it is not known before a pass."""
 
-    @abstractmethod
-    def progress(self, model: Model) -> AbstractContextManager[Any]:
-        """Show the progress of a fit, if the error stream is a terminal."""
+    def __init__(self, model: Model) -> None:
+        self.progress = FitProgress(model.tol)
 
     @abstractmethod
     def fit(self, model: Model) -> None:
@@ -132,17 +130,11 @@ class _Data(ABC):
 class _InMemory(_Data):
     """All rows of a table in memory."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, model: Model) -> None:
+        super().__init__(model)
         self._stream = table.open(None, table.has_ids)
         self._all = self._stream.collect()
         self.n_rows = int(self._all.rows.shape[0])
-
-    def progress(self, model: Model) -> AbstractContextManager[Any]:
-        if not sys.stderr.isatty():
-            return nullcontext()
-        progress = FitProgress()
-        model.set_callbacks(progress)
-        return progress.bar
 
     def fit(self, model: Model) -> None:
         try:
@@ -171,6 +163,7 @@ class _Streamed(_Data):
     """Rows of a table that are read chunk by chunk, once per pass."""
 
     def __init__(self, table: Table, model: Model, limit: int) -> None:
+        super().__init__(model)
         probe = table.open(None, False)
         self._chunk_rows, written_rows = chunk_sizes(
             limit,
@@ -181,13 +174,8 @@ class _Streamed(_Data):
         )
         self._rows = table.open(self._chunk_rows, False)
         self._written = table.open(written_rows, table.has_ids)
-        self._progress = StreamProgress(model.tol)
-        self._rows.observer = self._written.observer = self._progress
+        self._rows.observer = self._written.observer = self.progress
         self.n_rows = self._rows.n_rows
-
-    def progress(self, model: Model) -> AbstractContextManager[Any]:
-        model.set_callbacks(self._progress)
-        return self._progress.shown()
 
     def fit(self, model: Model) -> None:
         model.fit(self._rows)
@@ -196,17 +184,17 @@ class _Streamed(_Data):
         lazy = [model.predict(self._written), model.predict_membership(self._written)]
         if isinstance(model, CappedREFCMFS):
             lazy.append(model.score_outliers(self._written))
-        self._progress.begin("writing results", self._written.n_rows)
+        self.progress.begin("writing results", self._written.n_rows)
         end = 0
         with closing(compute_together(lazy)) as chunks:
             for chunk, values in chunks:
                 begin, end = end, end + chunk.rows.shape[0]
                 yield RowResults(as_ids(chunk.ids, begin, end), *values)
-                self._progress.advance(end)
-        self._progress.end(end)
+                self.progress.advance(end)
+        self.progress.end(end)
 
     def how(self) -> dict[str, int] | None:
-        return {"passes": self._progress.passes, "chunk_rows": self._chunk_rows}
+        return {"passes": self.progress.passes, "chunk_rows": self._chunk_rows}
 
 
 def _run(
@@ -215,7 +203,8 @@ def _run(
     """Fit, and write all results; returns the summary."""
     check_space(folder, data.n_rows, table.has_ids)
     summary: dict[str, Any] = {}
-    with data.progress(model):
+    model.set_callbacks(data.progress)
+    with data.progress.shown():
         began = time.perf_counter()
         data.fit(model)
         seconds = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Progress of a fit, on the error stream: of its starts, and of passes over a stream."""
+"""Progress of a fit on the error stream: of its starts, and of its passes over a stream."""
 
 from __future__ import annotations
 
@@ -10,71 +10,23 @@ from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 from sklearn.callback import CallbackContext
 
-from sfumato._engines.passes import SWEEP
+SWEEP = "sweep"
+"""Description of the passes that iterations make; other passes are described in words."""
 
 FALLS = 4
-"""Falls of the objective from which the number of further ones is estimated."""
+"""Number of the last falls of the objective from which the forecast is made; chosen by hand. With
+fewer it jumps from one iteration to the next, with more it comes later."""
 
-
-class FitProgress:
-    """One bar over all starts of a fit, on the error stream; a scikit-learn callback.
-
-    A start seldom needs all of ``max_iter`` iterations, so the bar jumps ahead when one ends.
-    """
-
-    def __init__(self) -> None:
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[iteration]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self.task = self.bar.add_task("looking at the data", total=None, iteration="")
-        self.iterations: dict[int, int] = {}
-
-    def setup(self, estimator: Any, context: CallbackContext) -> None:
-        """Learn how long the fit may become."""
-        starts = context.max_subtasks
-        self.bar.update(self.task, total=starts * estimator.max_iter)
-
-    def on_fit_task_begin(self, estimator: Any, context: CallbackContext) -> None:
-        """Name the start that begins."""
-        if _depth(context) == 1:
-            starts = context.parent.max_subtasks
-            text = f"start {context.task_id + 1} of {starts}"
-            self.bar.update(self.task, description=text, iteration="")
-
-    def on_fit_task_end(self, estimator: Any, context: CallbackContext) -> None:
-        """Count an iteration, or the rest of those that a start might have made."""
-        if _depth(context) == 2:  # Starts take turns: say which one this iteration belongs to.
-            start, n_starts = context.parent.task_id, context.parent.parent.max_subtasks
-            self.iterations[start] = context.task_id + 1
-            where = f"start {start + 1} of {n_starts}"
-            text = f"iteration {context.task_id + 1} of at most {estimator.max_iter}"
-            self.bar.update(self.task, advance=1, description=where, iteration=text)
-        elif _depth(context) == 1:
-            rest = estimator.max_iter - self.iterations.pop(context.task_id, 0)
-            self.bar.update(self.task, advance=rest)
-
-    def teardown(self, estimator: Any, context: CallbackContext) -> None:
-        """Nothing is left to do: whoever started the bar ends it."""
-
-
-def _depth(context: CallbackContext) -> int:
-    depth = 0
-    while context.parent is not None:
-        context, depth = context.parent, depth + 1
-    return depth
+REFRESHES = 4
+"""Redraws of the bar per second; chosen by hand."""
 
 
 class Trend:
-    """The objective of one iteration after the other, and when its falls will be small enough.
+    """Objective by iteration, and a forecast of when its falls become small enough.
 
     Parameters
     ----------
@@ -88,7 +40,7 @@ class Trend:
         self.falls: list[float] = []
 
     def add(self, objective: float) -> None:
-        """Learn of a pass. One that raised the objective is followed by another in its place."""
+        """Add the objective of a pass; one that raised it is ignored, since it will be repeated."""
         if self.objective is not None and self.objective > 0:
             fall = (self.objective - objective) / self.objective
             if fall < 0:
@@ -97,7 +49,7 @@ class Trend:
         self.objective = objective
 
     def left(self) -> int | None:
-        """Iterations until the fall is at most ``tol`` if falls go on shrinking as they did."""
+        """Iterations until the fall is at most ``tol``, if falls shrink at the recent rate."""
         recent = self.falls[-FALLS:]
         if len(recent) < FALLS or min(recent) <= 0 or self.tol <= 0:
             return None
@@ -115,10 +67,23 @@ class Trend:
         return text
 
 
-class StreamProgress:
-    """A bar for each pass over a stream, and a line about the fit; counts passes in any case.
+class FitProgress:
+    """A bar for the fit, or for each pass over a stream, and a line with the objective.
 
-    Watches a stream, and is a scikit-learn callback, from which it learns what passes are for.
+    A callback of scikit-learn, which reports starts and iterations, and an observer of a stream,
+    which reports passes. Without passes, a bar covers all starts; it jumps when a start ends
+    before ``max_iter``. scikit-learn's ``ProgressBar`` would print to the standard output, keep a
+    line for each start, and know nothing of passes.
+
+    Parameters
+    ----------
+    tol : float
+        Relative fall of the objective at which the fit stops.
+
+    Attributes
+    ----------
+    passes : int
+        Passes over the stream so far.
     """
 
     def __init__(self, tol: float) -> None:
@@ -126,101 +91,122 @@ class StreamProgress:
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=16),
-            TextColumn("{task.fields[rows]}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
+            TextColumn("{task.fields[note]}"),
             auto_refresh=False,
         )
-        self.task = self.bar.add_task("opening the data", total=None, rows="")
+        self.task = self.bar.add_task("inspecting the data", total=None, note="")
         self.trend = Trend(tol)
-        self._tol = tol
         self._began = self._pass_began = time.monotonic()
-        self._seconds = 0.0
+        self._pass_seconds = 0.0
         self._iteration: str | None = None
         self._left: int | None = None
+        self._shares: dict[int, float] = {}
 
     def shown(self) -> AbstractContextManager[Any]:
-        """Show it meanwhile, if somebody is watching."""
+        """Context in which the bar is shown, if the error stream is a terminal."""
         if not sys.stderr.isatty():
             return nullcontext()
-        console = Console(stderr=True)
         return Live(
-            get_renderable=self._render, console=console, transient=True, refresh_per_second=4
+            get_renderable=self._render,
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=REFRESHES,
         )
 
     def _render(self) -> RenderableType:
-        parts = [f"{self.passes} passes, {_clock(time.monotonic() - self._began)}", str(self.trend)]
+        parts = [_clock(time.monotonic() - self._began), str(self.trend)]
+        if self.passes:
+            parts[0] = f"{self.passes} passes, {parts[0]}"
         if self._left is not None:
-            about = _clock(self._left * self._seconds)
+            about = _clock(self._left * self._pass_seconds)
             parts.append(f"at this rate about {self._left} more iterations, {about}")
         text = "; ".join(part for part in parts if part)
         return Group(self.bar.get_renderable(), Text(text, style="dim"))
 
-    # A observer of the stream.
+    # Observer of a stream.
 
-    def begin(self, what: str, n_rows: int | None) -> None:
-        """A pass begins."""
+    def begin(self, description: str, n_rows: int | None) -> None:
+        """Begin a pass over ``n_rows`` rows, if their number is known."""
         self.passes += 1
         self._pass_began = time.monotonic()
-        text = what
-        if what == SWEEP and self._iteration is not None:
-            text = self._iteration
-        self.bar.reset(self.task, total=n_rows, description=text, rows="")
+        if description == SWEEP:
+            description = self._iteration or "measuring the result"
+        self.bar.reset(self.task, total=n_rows, description=description, note="")
 
     def advance(self, rows: int) -> None:
-        """So many rows of it are done."""
+        """Show that the first ``rows`` rows of the pass are done."""
         total = self.bar.tasks[0].total
         speed = rows / max(1e-9, time.monotonic() - self._pass_began)
-        of = "" if total is None else f" of {_short(total)}"
-        text = f"{_short(rows)}{of} rows, {_short(speed)}/s"
-        self.bar.update(self.task, completed=rows, rows=text)
+        note = f"{_short(rows)} rows, {_short(speed)}/s"
+        if total is not None:
+            left = _clock(max(0.0, total - rows) / speed)
+            note = f"{_short(rows)} of {_short(total)} rows, {_short(speed)}/s, {left} left"
+        self.bar.update(self.task, completed=rows, note=note)
 
     def end(self, rows: int) -> None:
-        """It is complete."""
-        self._seconds = time.monotonic() - self._pass_began
+        """End a pass of ``rows`` rows."""
+        self._pass_seconds = time.monotonic() - self._pass_began
 
     def found(self, result: Any) -> None:
-        """Follow the objective."""
+        """Take the objective from the result of a pass, if it has one."""
         objective = getattr(result, "objective", None)
         if objective is not None and self._iteration is not None:
             self.trend.add(float(objective))
             self._left = self.trend.left()
 
-    # A callback of scikit-learn.
+    # Callback of scikit-learn. Contexts: the fit, its starts, their iterations.
 
     def setup(self, estimator: Any, context: CallbackContext) -> None:
-        """Nothing to do yet."""
+        """Set the length of the bar: the number of starts."""
+        self.bar.update(self.task, total=context.max_subtasks)
 
     def on_fit_task_begin(self, estimator: Any, context: CallbackContext) -> None:
-        """Name what begins: a start on rows that stand for all, or an iteration over all."""
+        """Name the start, or the iteration, that begins."""
         depth = _depth(context)
         if depth not in (1, 2):
             return
-        start, iteration = (context, None) if depth == 1 else (context.parent, context)
-        starts = start.parent.max_subtasks
-        sampled = estimator.n_init == "auto"  # Then the last one alone passes over the data.
-        if iteration is None:
-            self.trend, self._left = Trend(self._tol), None
-            if sampled and start.task_id < starts - 1:
-                text = f"comparing starts on a sample, {start.task_id + 1} of {starts - 1}"
-                self.bar.reset(self.task, total=None, description=text, rows="")
-            return
-        text = f"iteration {iteration.task_id + 1} of at most {estimator.max_iter}"
-        several = not sampled and starts > 1
-        self._iteration = f"start {start.task_id + 1} of {starts}, {text}" if several else text
+        start = context if depth == 1 else context.parent
+        number, n_starts = start.task_id + 1, start.parent.max_subtasks
+        # Then starts are compared on a sample, and the last one alone passes over the data.
+        sampled = self.passes > 0 and estimator.n_init == "auto"
+        text = f"start {number} of {n_starts}"
+        if depth == 2:
+            iteration = f"iteration {context.task_id + 1} of at most {estimator.max_iter}"
+            text = iteration if sampled or n_starts == 1 else f"{text}, {iteration}"
+            self._iteration = text
+        else:
+            self.trend, self._left = Trend(self.trend.tol), None
+            if sampled and number < n_starts:
+                text = f"comparing starts on a sample, {number} of {n_starts - 1}"
+                self.bar.reset(self.task, total=None, description=text, note="")
+        if not self.passes:
+            self.bar.update(self.task, description=text)
 
     def on_fit_task_end(self, estimator: Any, context: CallbackContext) -> None:
-        """Forget the iteration: passes after it are for something else."""
+        """Advance the bar; passes from here on belong to no iteration."""
         self._iteration = None
-        if _depth(context) == 1:
+        depth = _depth(context)
+        if depth == 1:
             self._left = None
+        if depth in (1, 2) and not self.passes:
+            start = context.task_id if depth == 1 else context.parent.task_id
+            share = 1.0 if depth == 1 else (context.task_id + 1) / estimator.max_iter
+            self.bar.update(self.task, advance=share - self._shares.get(start, 0.0))
+            self._shares[start] = share
 
     def teardown(self, estimator: Any, context: CallbackContext) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the bar ends with the context ``shown``."""
+
+
+def _depth(context: CallbackContext) -> int:
+    depth = 0
+    while context.parent is not None:
+        context, depth = context.parent, depth + 1
+    return depth
 
 
 def _short(number: float) -> str:
-    """A number in few characters: 12.3M."""
+    """Number in few characters, as 12.3M."""
     for unit in ("", "k", "M", "G"):
         if number < 999.5:
             return f"{number:.3g}{unit}"

@@ -15,11 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from sfumato import CappedREFCMFS, stream
-from sfumato.cli.progress import StreamProgress, Trend
 from tests.unit.cli.test_main import names_here, read_until
-
-N_ROWS = 2000
 
 
 @pytest.fixture(autouse=True)
@@ -140,36 +136,3 @@ class TestProcess:
         assert "Streamed in" in found.stdout
         peak = int(found.stdout.split("VmHWM:")[1].split()[0]) * 1024
         assert 200 * 10**6 < peak < 400 * 10**6
-
-
-class TestProgress:
-    def test_trend(self):
-        trend = Trend(2e-6)
-        for objective in (2.0, 1.0, 0.9, 0.95):
-            trend.add(objective)
-        assert trend.falls == pytest.approx([0.5, 0.1])
-        assert trend.left() is None
-        steady = Trend(2e-6)
-        objective = 1.0
-        for power in range(5):
-            steady.add(objective)
-            objective *= 1 - 10.0 ** -(power + 1)
-        assert steady.left() == 2, "falls of 1e-1 to 1e-4 are followed by 1e-5 and 1e-6"
-        assert str(steady).endswith("fell by 1.0e-04 of its value (stops at 2e-06)")
-
-    def test_every_pass_is_told_once(self):
-        class Counting(StreamProgress):
-            ends = 0
-
-            def end(self, rows):
-                self.ends += 1
-                assert rows == N_ROWS
-
-        made = np.random.default_rng(0).normal(size=(N_ROWS, 3))
-        rows = stream(made, chunk_rows=300)
-        reads = []
-        original = rows._read
-        rows._read = lambda: reads.append(1) or original()
-        rows.observer = observer = Counting(1e-7)
-        CappedREFCMFS(4, random_state=0).fit(rows)
-        assert observer.passes == observer.ends == len(reads) > 5

@@ -1,0 +1,79 @@
+"""Progress of a fit: the forecast, passes over a stream, and starts in memory."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from sfumato import REFCMFS, CappedREFCMFS, stream
+from sfumato.cli.progress import FitProgress, Trend
+
+N_ROWS = 2000
+
+
+def test_trend():
+    trend = Trend(2e-6)
+    for objective in (2.0, 1.0, 0.9, 0.95):
+        trend.add(objective)
+    assert trend.falls == pytest.approx([0.5, 0.1])
+    assert trend.left() is None
+    steady = Trend(2e-6)
+    objective = 1.0
+    for power in range(5):
+        steady.add(objective)
+        objective *= 1 - 10.0 ** -(power + 1)
+    assert steady.left() == 2, "falls of 1e-1 to 1e-4 are followed by 1e-5 and 1e-6"
+    assert str(steady).endswith("fell by 1.0e-04 of its value (stops at 2e-06)")
+
+
+def test_every_pass_is_told_once():
+    class Counting(FitProgress):
+        ends = 0
+
+        def end(self, rows):
+            self.ends += 1
+            assert rows == N_ROWS
+
+    made = np.random.default_rng(0).normal(size=(N_ROWS, 3))
+    rows = stream(made, chunk_rows=300)
+    reads = []
+    original = rows._read
+    rows._read = lambda: reads.append(1) or original()
+    rows.observer = observer = Counting(1e-7)
+    CappedREFCMFS(4, random_state=0).fit(rows)
+    assert observer.passes == observer.ends == len(reads) > 5
+
+
+def test_passes_are_shown_in_words():
+    """Sweeps as iterations where one has begun; all others by their description."""
+    progress = FitProgress(1e-7)
+    shown = progress.bar.tasks[0]
+    progress.begin("drawing rows", 10)
+    assert (shown.description, shown.total) == ("drawing rows", 10)
+    progress.begin("sweep", None)
+    assert shown.description == "measuring the result"
+
+    descriptions = []
+
+    class Watching(FitProgress):
+        def advance(self, rows):
+            super().advance(rows)
+            descriptions.append(self.bar.tasks[0].description)
+
+    rows = stream(np.random.default_rng(0).normal(size=(N_ROWS, 3)), chunk_rows=300)
+    rows.observer = watching = Watching(1e-7)
+    model = CappedREFCMFS(4, random_state=0, n_init=2, max_iter=5, tol=0.0)
+    with pytest.warns(ConvergenceWarning):
+        model.set_callbacks(watching).fit(rows)
+    assert "start 2 of 2, iteration 5 of at most 5" in descriptions
+    assert "sweep" not in descriptions
+    assert watching.trend.objective == pytest.approx(model.history_[-1].objective, rel=0.1)
+
+
+def test_a_fit_in_memory_fills_the_bar():
+    progress = FitProgress(1e-7)
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+    REFCMFS(4, random_state=0, n_init=3).set_callbacks(progress).fit(rows)
+    shown = progress.bar.tasks[0]
+    assert shown.total == 3
+    assert shown.completed == pytest.approx(3)
+    assert shown.description.startswith("start 3 of 3, iteration ")
