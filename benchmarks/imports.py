@@ -1,4 +1,4 @@
-"""How long ``import sfumato`` takes, against ``import sklearn.cluster``.
+"""Time of importing all public names of sfumato, against ``import sklearn.cluster``.
 
 Each import happens in a fresh process, and is timed inside it, so that the start of Python does not
 count. The two take turns.
@@ -13,14 +13,15 @@ import numpy as np
 
 from benchmarks.harness.report import Goal, Report, measuring
 
-OURS, THEIRS = "sfumato", "sklearn.cluster"
+OURS, THEIRS = "from sfumato import *", "import sklearn.cluster"
 LIMIT = 1.3
-CODE = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+"""Largest ratio of the two times; chosen by hand."""
+CODE = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 
 
-def seconds(module: str) -> float:
+def seconds(statement: str) -> float:
     """Seconds of an import in a fresh process."""
-    command = [sys.executable, "-c", CODE.format(module)]
+    command = [sys.executable, "-c", CODE.format(statement)]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -30,9 +31,9 @@ def run(quick: bool) -> Report:
         "In fresh processes, in turn, without the start of Python itself; the ratio is the median "
         f"over {pairs} pairs."
     )
-    axis = f"import {OURS} / import {THEIRS}"
+    axis = f"{OURS} / {THEIRS}"
     report = Report("imports", "Import", how, quick, axis)
-    table = report.begin(f"import {OURS}, ms", f"import {THEIRS}, ms", "ratio", "limit")
+    table = report.begin(f"{OURS}, ms", f"{THEIRS}, ms", "ratio", "limit")
     measuring(axis)
     seconds(OURS), seconds(THEIRS)
     times = np.array([(seconds(OURS), seconds(THEIRS)) for _ in range(pairs)])

@@ -3,24 +3,27 @@
 Each point belongs to a few clusters, outliers move little, and it costs what K-means costs.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from sfumato._init.base import Initializer
-from sfumato._solvers.descent import IterationRecord, Outcome
-from sfumato.estimators import (
-    REFCMFS,
-    RSFKM,
-    CappedREFCMFS,
-    FuzzyClustering,
-    FuzzyCMeans,
-    KMedoids,
-    LandmarkSpectralClustering,
-    LandmarkSpectralEmbedding,
-    SimREFCMFS,
-)
-from sfumato.losses import L21, Capped, Loss, Squared
-from sfumato.memberships import Hard, Membership, Power, Simplex
-from sfumato.streams import LazyArray, Stream, stream
+if TYPE_CHECKING:
+    from sfumato._init.base import Initializer
+    from sfumato._solvers.descent import IterationRecord, Outcome
+    from sfumato.estimators import (
+        REFCMFS,
+        RSFKM,
+        CappedREFCMFS,
+        FuzzyClustering,
+        FuzzyCMeans,
+        KMedoids,
+        LandmarkSpectralClustering,
+        LandmarkSpectralEmbedding,
+        SimREFCMFS,
+    )
+    from sfumato.losses import L21, Capped, Loss, Squared
+    from sfumato.memberships import Hard, Membership, Power, Simplex
+    from sfumato.streams import LazyArray, Stream, stream
 
 __version__ = version("sfumato")
 
@@ -49,3 +52,38 @@ __all__ = [
     "Stream",
     "stream",
 ]
+
+_HOMES = {
+    **dict.fromkeys(("L21", "Capped", "Loss", "Squared"), "losses"),
+    **dict.fromkeys(("Hard", "Membership", "Power", "Simplex"), "memberships"),
+    **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
+    **dict.fromkeys(("IterationRecord", "Outcome"), "_solvers.descent"),
+    "Initializer": "_init.base",
+}
+"""Modules of the public names that are no estimators."""
+_MODULES = (
+    "datasets",
+    "estimators",
+    "exceptions",
+    "files",
+    "losses",
+    "memberships",
+    "metrics",
+    "plotting",
+    "streams",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name or module at its first use, so that ``sfumato --help`` is quick."""
+    if name in _MODULES:
+        return import_module(f"sfumato.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    found = getattr(import_module(f"sfumato.{_HOMES.get(name, 'estimators')}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

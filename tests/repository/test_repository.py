@@ -140,7 +140,7 @@ def test_the_package_imports_none_of_its_extras() -> None:
 import sys
 import joblib, numpy, scipy.sparse, sklearn.base, sklearn.callback, sklearn.utils.validation
 before = set(sys.modules)
-import sfumato
+from sfumato import *
 new = {{name.split(".")[0] for name in set(sys.modules) - before}}
 assert "sfumato" in new
 print(sorted(new & set({EXTRAS})))
@@ -170,7 +170,7 @@ def recording(name, globals=None, locals=None, fromlist=(), level=0):
             private.append((importer, name, fromlist))
     return original(name, globals, locals, fromlist, level)
 builtins.__import__ = recording
-import sfumato
+from sfumato import *
 print(private)
 """
     assert run(code) == "[]\n"

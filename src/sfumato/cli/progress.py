@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 from sklearn.callback import CallbackContext
 
-SWEEP = "sweep"
+XX
 """Description of the passes that iterations make; other passes are described in words."""
 
 FALLS = 4

@@ -339,19 +339,6 @@ class TestProcess:
     def test_version(self):
         assert run("--version").stdout == "sfumato, version 0.1.0\n"
 
-    def test_import_of_the_library_is_light(self):
-        """scikit-learn brings pandas and rich itself where they are installed; we add nothing."""
-        code = (
-            "import sys, sklearn.base, sklearn.callback\n"
-            "before = set(sys.modules)\n"
-            "import sfumato\n"
-            "heavy = {'click', 'rich', 'pandas', 'pyarrow', 'matplotlib'}\n"
-            "print(heavy & (set(sys.modules) - before))\n"
-            "print([name for name in sys.modules if name in ('sfumato.cli', 'sfumato.pictures')])"
-        )
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert found.stdout == "set()\n[]\n"
-
     def test_ctrl_c_during_a_long_fit(self):
         """With the error stream on a terminal, so that the bar shows when the fit has begun."""
         np.save("t.npy", np.random.default_rng(0).normal(size=(20_000, 10)))
