@@ -1,7 +1,4 @@
-"""Pictures of clusterings. Each function returns a matplotlib Figure and touches no global state.
-
-Colors are those of Okabe and Ito, which people with any common color blindness can tell apart.
-"""
+"""Plots of clusterings by matplotlib, without its global state: ``pyplot`` is not used."""
 
 from __future__ import annotations
 
@@ -19,11 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato._typing import Floats
 
+__all__ = ["INK", "PALETTE", "convergence", "image_memberships", "mixed", "plane", "save"]
+
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+"""Colors of clusters: those of Okabe and Ito, distinct under common kinds of color blindness."""
 STYLES = ("-", "--", "-.", ":")
+"""Line styles, one after the other."""
 INK = "#222222"
+"""Color of text and marks."""
 GRID_POINTS = 400
-"""Samples of a plane along its longer side: finer than the pixels of a screen."""
+"""Samples of a plane along its longer side; chosen by hand, about the pixels of a panel. Time and
+memory grow with the square."""
+DOTS_PER_INCH = 150
+"""Resolution of PNG files; chosen by hand."""
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -33,15 +38,26 @@ def save(figure: Figure, path: Path) -> None:
     ----------
     figure : Figure
     path : Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sfumato.plotting import convergence, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "curve.png")
+    ...     save(convergence({"a method": [4.0, 2.0, 1.5]}), path)
+    ...     print(path.read_bytes()[1:4])
+    b'PNG'
     """
-    figure.savefig(path, dpi=150, format="png")
+    figure.savefig(path, dpi=DOTS_PER_INCH, format="png")
 
 
 def convergence(curves: Mapping[str, Sequence[float]]) -> Figure:
-    """Objective by iteration, as excess over the value it ends at.
+    """Plot the objective by iteration, as relative excess over its final value.
 
-    Methods minimize different objectives, so each curve is relative to its own end; the end
-    itself, an excess of zero, has no place on the logarithmic axis.
+    Methods minimize different objectives, so each curve is relative to its own final value. Zero
+    excess is left out, since the axis is logarithmic.
 
     Parameters
     ----------
@@ -86,7 +102,7 @@ def image_memberships(
     memberships: sp.csr_array,
     names: Sequence[str],
 ) -> Figure:
-    """Pictures beside the centers they belong to, nearest first, with a bar for each membership.
+    """Show images beside the centers of their clusters, by decreasing membership.
 
     Parameters
     ----------
@@ -94,12 +110,24 @@ def image_memberships(
         Gray values, larger is darker.
     centers : ndarray of shape (n_clusters, height, width)
     memberships : csr_array of shape (n_images, n_clusters)
+        Memberships of the images.
     names : sequence of str
         Caption of each image.
 
     Returns
     -------
     Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sfumato.plotting import image_memberships
+    >>> images, centers = np.ones((1, 2, 2)), np.zeros((3, 2, 2))
+    >>> memberships = csr_array([[0.25, 0.0, 0.75]])
+    >>> figure = image_memberships(images, centers, memberships, ["an image"])
+    >>> [axes.get_title() for axes in figure.axes]
+    ['an image', '75%', '25%']
     """
     n_images, n_columns = len(images), int(np.diff(memberships.indptr).max())
     figure = _figure(1.25 * (n_columns + 1), 1.6 * n_images + 0.5, gap=0.1)
@@ -126,7 +154,7 @@ def plane(
     centers: NDArray[np.generic],
     title: str,
 ) -> None:
-    """Points of a plane and the plane itself, in colors mixed by membership.
+    """Plot points in two dimensions, and the plane behind them, in colors mixed by membership.
 
     Parameters
     ----------
@@ -137,6 +165,20 @@ def plane(
         Maps an array of shape (n, 2) to memberships of shape (n, n_clusters).
     centers : ndarray of shape (n_clusters, 2)
     title : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sfumato import REFCMFS
+    >>> from sfumato.plotting import plane
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.0], [1.0, 1.0], [1.0, 0.9]])
+    >>> model = REFCMFS(2, random_state=0).fit(X)
+    >>> axes = Figure().add_subplot()
+    >>> memberships = lambda points: model.predict_membership(points).toarray()
+    >>> plane(axes, X, memberships, model.cluster_centers_, "Two clusters")
+    >>> axes.get_title()
+    'Two clusters'
     """
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.04 * (high - low)
@@ -155,12 +197,12 @@ def plane(
 
 
 def mixed(memberships: ArrayLike) -> Floats:
-    """Colors of the clusters, mixed by membership.
+    """Mix the colors of the clusters by membership.
 
     Parameters
     ----------
     memberships : array-like of shape (n, n_clusters)
-        Rows sum to one; at most eight clusters have colors of their own.
+        Rows sum to one. From the ninth cluster on, colors repeat.
 
     Returns
     -------
@@ -193,13 +235,13 @@ def _show(axes: Axes, image: NDArray[np.generic], caption: str) -> None:
 
 
 def _frame(axes: Axes) -> None:
-    """Outline a picture."""
+    """Outline an image."""
     corners = [-0.02, 1.02, 1.02, -0.02, -0.02], [-0.02, -0.02, 1.02, 1.02, -0.02]
     axes.plot(*corners, color=INK, linewidth=1, transform=axes.transAxes, clip_on=False)
 
 
 def _bar(axes: Axes, share: float) -> None:
-    """Bar below a picture, as long as the share of its width."""
+    """Draw a bar below an image; its length is the share of the width."""
     bottom, height = -0.14, 0.08
     for length, color in ((1.0, "#e6e6e6"), (share, PALETTE[0])):
         axes.fill(

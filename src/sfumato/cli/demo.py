@@ -1,4 +1,4 @@
-"""The job of ``sfumato demo``: scikit-learn's digits, clustered in several ways side by side."""
+"""The command ``sfumato demo``: scikit-learn's digits, clustered by several methods."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics.cluster import contingency_matrix
 
-from sfumato import plotting as pictures
+from sfumato import plotting
 from sfumato.estimators import REFCMFS, FuzzyCMeans
 from sfumato.files import OutputFolder
 from sfumato.metrics import clustering_accuracy, nmi
 
 CLUSTERS = 10
+"""Number of clusters: the digits."""
 STARTS = 3
+"""Starts of each method; chosen by hand, for a demonstration of a few seconds."""
 SEED = 0
+"""Seed of every method."""
 SHOWN_QUANTILES = (0.01, 0.05, 0.15, 0.3, 0.6)
-"""Which images to show, by the rank of their largest membership: mostly those in doubt."""
+"""Images to show, as quantiles of the largest membership; chosen by hand, mostly small ones."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A fitted method, and how it did."""
+    """A fitted method and its scores."""
 
     name: str
     model: Any
@@ -42,7 +45,7 @@ class Run:
 
 
 def contestants() -> dict[str, Any]:
-    """Methods by name, each with as many starts and the same seed."""
+    """Methods by name, with equal numbers of starts and the same seed."""
     common: dict[str, Any] = {"n_clusters": CLUSTERS, "n_init": STARTS, "random_state": SEED}
     return {
         "REFCMFS": REFCMFS(**common),
@@ -61,7 +64,7 @@ def measure(name: str, model: Any, X: NDArray[np.generic], y: NDArray[np.generic
     model : estimator
     X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
-        True classes; the method does not see them.
+        True classes, for the scores only.
 
     Returns
     -------
@@ -77,14 +80,14 @@ def measure(name: str, model: Any, X: NDArray[np.generic], y: NDArray[np.generic
 
 
 def demo(output: Path, force: bool) -> None:
-    """Fit, compare, show a few memberships, and write two pictures.
+    """Fit the methods, print their scores and a few memberships, and write two pictures.
 
     Parameters
     ----------
     output : Path
         Folder for the pictures.
     force : bool
-        Whether to replace pictures that are there.
+        Whether to replace existing pictures.
     """
     folder = OutputFolder(output, ("convergence.png", "memberships.png"), force)
     folder.check()
@@ -98,15 +101,15 @@ def demo(output: Path, force: bool) -> None:
         "digits, which no\nmethod sees. Each method minimizes an objective of its own; those of "
         "different methods do not compare.\n"
     )
-    chosen = in_doubt(runs[0].model)
+    chosen = rows_to_show(runs[0].model)
     names = _cluster_names(runs[0].model, y)
     for line in _membership_lines(runs[0].model, chosen, names, y):
         console.print(line)
     portraits = _portraits(runs[0].model, X, y, chosen)
     folder.write(
         {
-            "convergence.png": partial(pictures.save, _curves(runs)),
-            "memberships.png": partial(pictures.save, portraits),
+            "convergence.png": partial(plotting.save, _curves(runs)),
+            "memberships.png": partial(plotting.save, portraits),
         }
     )
     console.print("\nPictures:")
@@ -114,8 +117,8 @@ def demo(output: Path, force: bool) -> None:
         console.print(f"  {folder.path / name}")
 
 
-def in_doubt(model: REFCMFS) -> NDArray[np.intp]:
-    """Rows to show, from the one most divided among clusters to one that is sure.
+def rows_to_show(model: REFCMFS) -> NDArray[np.intp]:
+    """Rows to show, by increasing largest membership.
 
     Parameters
     ----------
@@ -149,7 +152,7 @@ def _comparison(runs: list[Run]) -> RichTable:
 
 
 def _cluster_names(model: REFCMFS, y: NDArray[np.generic]) -> list[str]:
-    """Clusters by the digit most frequent in them."""
+    """Names of the clusters, with the most frequent digit of each."""
     counts = contingency_matrix(model.labels_, y)
     return [f"cluster {k} (mostly {counts[k].argmax()})" for k in range(CLUSTERS)]
 
@@ -167,9 +170,9 @@ def _membership_lines(
 
 
 def _curves(runs: list[Run]) -> Figure:
-    """Objectives of those methods that keep them."""
+    """Objective by iteration of the methods that record it."""
     histories = {run.name: getattr(run.model, "history_", ()) for run in runs}
-    return pictures.convergence(
+    return plotting.convergence(
         {
             name: [record.objective for record in history]
             for name, history in histories.items()
@@ -181,7 +184,7 @@ def _curves(runs: list[Run]) -> Figure:
 def _portraits(
     model: REFCMFS, X: NDArray[np.generic], y: NDArray[np.generic], chosen: NDArray[np.intp]
 ) -> Figure:
-    return pictures.image_memberships(
+    return plotting.image_memberships(
         X[chosen].reshape(-1, 8, 8),
         model.cluster_centers_.reshape(-1, 8, 8),
         model.memberships_[chosen],

@@ -1,4 +1,4 @@
-"""How much memory a job may take, would take, and how large chunks may be."""
+"""Memory of ``sfumato cluster``: sizes in text, free memory, need of a file, rows of a chunk."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sfumato.streams._base import default_rows
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+"""Bytes of the units GB and GiB, by their first letter."""
 CONTROL_GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -24,35 +25,38 @@ CONTROL_GROUPS = (
         "/sys/fs/cgroup/memory/memory.usage_in_bytes",
     ),
 )
-"""Limit and use of memory in a container, in both versions of control groups."""
+"""Files with the limit and the use of memory in a container, for cgroups v2 and v1; in bytes."""
 UNKNOWN = 4 * 10**9
-"""Memory of a machine that does not say how much it has."""
+"""Bytes assumed free where the system does not report them; chosen by hand."""
 
 BASE = 250 * 10**6
-"""Bytes that Python takes with NumPy, SciPy, scikit-learn, pandas and Arrow: 207 MB measured when
-they are imported, 220 MB and more when they have been used."""
+"""Bytes of Python with NumPy, SciPy, scikit-learn, pandas and Arrow: 207 MB measured after their
+import, 220 MB and more after their use."""
 TABLE_COPIES = 3.0
-"""Copies of a table of doubles that are there while Parquet is read: 2.9 measured."""
+"""Copies of a table of doubles in memory while Parquet is read: 2.9 measured."""
 TEXT_COPIES, PARSED_COPIES = 1.0, 2.5
-"""The same for CSV: of its text, and of its numbers as doubles; 1.0 and 2.4 measured."""
+"""Copies in memory while CSV is read: of its text, and of its numbers as doubles; 1.0 and 2.4
+measured."""
 RESULT_BYTES, MEMBERSHIP_BYTES = 40, 80
-"""Bytes of the results of a row, and of each of its memberships, while they are laid out."""
+"""Bytes of the results of a row, and of each of its memberships, in the tables; chosen by hand."""
 HEAD_BYTES = 1 << 16
-"""Bytes of a CSV file from which the length of its lines is estimated."""
+"""Bytes at the beginning of a CSV file from which the length of a line is estimated; chosen by
+hand."""
 
 CHUNK_COPIES, CORESET_COPIES = 7.5, 4.0
-"""Chunks at a time: one in use, one waiting, one being filled, and what Arrow keeps to decode it;
-4 measured for .npy, more than 6 for Parquet. And draws at a time, while one is added to another."""
+"""Chunks in memory at a time: one in use, one waiting, one being filled, and buffers of Arrow; 4
+measured for .npy, more than 6 for Parquet. And coresets at a time, while two are merged."""
 ROW_BYTES = 100
-"""Bytes beside the numbers of a row: what draws and results keep of each row of a chunk."""
+"""Bytes for each row of a chunk beside its numbers: keys of the sample, results; chosen by hand."""
 FRAME_BYTES = 150
-"""Bytes of a membership on its way into a file."""
+"""Bytes of a membership while it is written to a file; chosen by hand."""
 LEAST_ROWS, WRITTEN_ROWS = 256, 1 << 14
-"""Smallest chunk, and the largest one whose results are written together."""
+"""Rows of the smallest chunk, and of the largest one whose results are written together; chosen by
+hand."""
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size such as 2GB, 500MB or 1.5GiB; ValueError if it is none."""
+    """Bytes of a size such as 2GB, 500MB or 1.5GiB; raises ValueError for other text."""
     pattern = r"\s*(\d+\.?\d*|\.\d+)\s*(?:b|([kmgt])(i?)b?)\s*"
     found = re.fullmatch(pattern, text, re.IGNORECASE)
     size = 0
@@ -65,7 +69,7 @@ def parse_size(text: str) -> int:
 
 
 def size_text(size: float) -> str:
-    """A size in words: 1.5 GB."""
+    """Size as text, as 1.5 GB."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 999.5:
             return f"{size:.3g} {unit}"
@@ -74,12 +78,12 @@ def size_text(size: float) -> str:
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, and of the container it is in."""
+    """Bytes that this process may still take, by the machine and by its container."""
     return min(free_memory(), container_memory())
 
 
 def container_memory() -> int:
-    """Bytes that the limit of a control group leaves; very many where there is none."""
+    """Bytes left below the limit of the control group; ``sys.maxsize`` without a limit."""
     for limit, used in CONTROL_GROUPS:
         try:
             return max(0, int(Path(limit).read_text()) - int(Path(used).read_text()))
@@ -89,7 +93,7 @@ def container_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes that are free on this machine, or all it has where that is not known."""
+    """Bytes free on this machine, or its whole memory where the free part is not known."""
     try:
         with Path("/proc/meminfo").open(encoding="ascii") as file:
             for line in file:
@@ -108,8 +112,8 @@ def free_memory() -> int:
 def default_limit(steady: bool = False) -> int:
     """Half of the memory that is free now, but enough to run at all.
 
-    A steady limit is half of what the machine has: a fit that is to go on after a crash must be cut
-    into the same chunks.
+    A steady limit is half of the machine's whole memory, which is the same after a crash: a fit
+    from a checkpoint needs the same chunks.
     """
     available = available_memory()
     if steady:
@@ -118,9 +122,9 @@ def default_limit(steady: bool = False) -> int:
 
 
 def memory_of_whole(source: Source, n_active: int) -> int:
-    """Bytes that a process takes which reads a file at once and keeps all results.
+    """Bytes of a process that reads a whole file and keeps all results.
 
-    A file that cannot be read counts as nothing: its reader will say what is wrong.
+    Zero for a file that cannot be read: its reader raises the error.
     """
     makers = {".csv": _csv, ".parquet": _parquet, ".npy": _npy, ".npz": _npz}
     maker = makers.get(source.path.suffix.lower())
@@ -151,7 +155,7 @@ def _parquet(source: Source) -> tuple[float, float]:
 
 
 def _npy(source: Source) -> tuple[float, float]:
-    """An array that is mapped takes nothing, unless columns or numbers must be copied."""
+    """A mapped array takes no memory, unless columns are chosen or numbers converted."""
     values = np.load(source.path, mmap_mode="r", allow_pickle=False)
     copied = bool(source.columns or source.exclude or source.id_column)
     foreign = values.dtype.kind == "f" and values.dtype not in (np.float32, np.float64)
@@ -170,10 +174,23 @@ def _npz(source: Source) -> tuple[float, float]:
 def chunk_sizes(
     limit: int, row_bytes: int, n_features: int, n_clusters: int, n_active: int
 ) -> tuple[int, int]:
-    """Rows of the chunks of a fit, and of those whose results are written.
+    """Rows of the chunks of a fit, and of the chunks whose results are written together.
 
-    The default size of chunks, halved until the whole process stays within the limit. Results
-    depend on it in their last bits; so it is one of few sizes, whatever the limit.
+    The default number of rows is halved until the process stays within the limit. The last bits of
+    results depend on it; halving keeps the number of different outcomes small.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes that the process may take.
+    row_bytes : int
+        Bytes of a row in a chunk.
+    n_features, n_clusters, n_active : int
+        Sizes of the problem.
+
+    Returns
+    -------
+    fit_rows, written_rows : int
     """
     many = max(8 * n_clusters, CORESET_BYTES // (8 * n_features))
     coreset = min(CORESET_ROWS + CORESET_ROWS_PER_CLUSTER * n_clusters, many)
@@ -182,7 +199,7 @@ def chunk_sizes(
     written = each + FRAME_BYTES * n_active
     least = int(base + LEAST_ROWS * written)
     if limit < least:
-        # What is asked for is rounded up, so that the user can copy it from the message.
+        # Rounded up to a size that can be copied from the message.
         enough = f"{-(-least // 10**7) * 10}MB"
         raise UserError(
             f"--memory {size_text(limit)} is too little: Python with its libraries, the rows on "
