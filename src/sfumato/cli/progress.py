@@ -129,8 +129,8 @@ class FitProgress:
         """Begin a pass over ``n_rows`` rows, if their number is known."""
         self.passes += 1
         self._pass_began = time.monotonic()
-        if description == SWEEP:
-            description = self._iteration or "measuring the result"
+        if description == SWEEP and self._iteration is not None:
+            description = self._iteration
         self.bar.reset(self.task, total=n_rows, description=description, note="")
 
     def advance(self, rows: int) -> None:

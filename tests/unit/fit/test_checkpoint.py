@@ -205,7 +205,7 @@ def test_an_interruption_before_the_first_state_leaves_no_file(
 def test_pauses_between_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a second at most: a quick fit writes at its first pass and at its end."""
     written: list[int] = []
-    monkeypatch.setattr(checkpoints.Checkpoint, "_replace", lambda self: written.append(1))
+    monkeypatch.setattr(checkpoints.Checkpoint, "_bytes", lambda self: written.append(1) or b"")
     fitted(REFCMFS(4, random_state=0), X, checkpoint=tmp_path / "state")
     assert len(written) == 2
 
