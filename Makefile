@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo test lint format bench sanitize clean
+.PHONY: demo test lint format stub bench sanitize tsan clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
@@ -24,17 +24,34 @@ format: $(VENV)/built
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i native/*
 
-# The headers know no Python: compile them alone, with address and undefined-behavior sanitizers.
-SANITIZED := build/sanitize
+# Types of the compiled core, for mypy; after a change of the functions in native/bindings.cpp.
+stub: $(VENV)/built
+	$(BIN)/python -m pip install --quiet "nanobind>=2.9"
+	$(BIN)/python tools/make_stub.py
+	$(BIN)/ruff format src/sfumato/_core.pyi
 
-sanitize: $(SANITIZED)
-	OMP_NUM_THREADS=4 ./$(SANITIZED)
+# The headers of the kernel do not include Python: each must compile alone, and all of them run with
+# address and undefined-behavior sanitizers.
+HEADERS := $(filter-out native/arrays.hpp,$(wildcard native/*.hpp))
+NATIVE_FLAGS := -std=c++17 -fopenmp -fno-math-errno -Wall -Wextra -Wpedantic -Werror -Wno-psabi -Inative
+SANITIZER_FLAGS := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
-$(SANITIZED): tests/native/sanitize.cpp $(wildcard native/*.hpp)
+sanitize: build/sanitize
+	for header in $(HEADERS); do $(CXX) $(NATIVE_FLAGS) -fsyntax-only -x c++ -include $$header /dev/null || exit 1; done
+	OMP_NUM_THREADS=4 ./build/sanitize
+
+build/sanitize: tests/native/sanitize.cpp $(HEADERS)
 	mkdir -p build
-	$(CXX) -std=c++17 -O1 -g -fopenmp -fno-omit-frame-pointer -fno-math-errno \
-	  -fsanitize=address,undefined -fno-sanitize-recover=all \
-	  -Wall -Wextra -Wpedantic -Werror -Wno-psabi -Inative $< -o $@
+	$(CXX) $(NATIVE_FLAGS) $(SANITIZER_FLAGS) -fsanitize=address,undefined $< -o $@
+
+# The same with the thread sanitizer. It needs Clang, libomp and its libarcher (apt install clang
+# libomp-dev): the sanitizer does not see how GCC's libgomp synchronizes, and finds races everywhere.
+tsan: build/tsan
+	OMP_NUM_THREADS=4 TSAN_OPTIONS=ignore_noninstrumented_modules=1 ./build/tsan
+
+build/tsan: tests/native/sanitize.cpp $(HEADERS)
+	mkdir -p build
+	clang++ $(NATIVE_FLAGS) $(SANITIZER_FLAGS) -fsanitize=thread $< -o $@
 
 # A layer over the environment, with the libraries to compare with. One of them, fuzzy-c-means, asks
 # for numpy < 2 though it works with numpy 2: it comes without its requirements, and tests never see it.

@@ -1,4 +1,5 @@
-// The only file that knows Python. Everything is checked in Python before it comes here; the GIL is
+// The Python module. Types and numbers of dimensions are checked by nanobind, shapes and indices by
+// arrays.hpp and here, so that no argument can make a pass read or write out of bounds. The GIL is
 // released during a pass and taken back now and then to look for Ctrl-C.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -7,96 +8,30 @@
 #include <nanobind/stl/vector.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include "arrays.hpp"
+#include "checks.hpp"
 #include "sweep.hpp"
-#include "turn.hpp"
+#include "transpose.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace nanobind::literals;
 
 namespace sfumato {
 namespace {
 
-template <class T>
-using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-using Anything = nb::ndarray<nb::ro, nb::device::cpu>;
-using Doubles = Array<double>;
-using ConstDoubles = Array<const double>;
-
 using AnyLoss = std::variant<Squared, L21, Capped>;
 using AnyMembership = std::variant<Hard, Power, Simplex>;
 
-// Calls f with a null pointer of the array's element type.
-template <class F>
-auto with_element_type(const Anything& array, F&& f) {
-  const nb::dlpack::dtype type = array.dtype();
-  if (type == nb::dtype<double>()) return f(static_cast<double*>(nullptr));
-  if (type == nb::dtype<float>()) return f(static_cast<float*>(nullptr));
-  if (type == nb::dtype<bool>()) return f(static_cast<bool*>(nullptr));
-  if (type == nb::dtype<std::int8_t>()) return f(static_cast<std::int8_t*>(nullptr));
-  if (type == nb::dtype<std::int16_t>()) return f(static_cast<std::int16_t*>(nullptr));
-  if (type == nb::dtype<std::int32_t>()) return f(static_cast<std::int32_t*>(nullptr));
-  if (type == nb::dtype<std::int64_t>()) return f(static_cast<std::int64_t*>(nullptr));
-  if (type == nb::dtype<std::uint8_t>()) return f(static_cast<std::uint8_t*>(nullptr));
-  if (type == nb::dtype<std::uint16_t>()) return f(static_cast<std::uint16_t*>(nullptr));
-  if (type == nb::dtype<std::uint32_t>()) return f(static_cast<std::uint32_t*>(nullptr));
-  if (type == nb::dtype<std::uint64_t>()) return f(static_cast<std::uint64_t*>(nullptr));
-  throw std::invalid_argument("rows have an element type that the core does not read");
-}
-
-// Rows with the Python arrays that they point into.
-struct Rows {
-  std::variant<DenseRows<double>, DenseRows<float>, CsrRows<double>, CsrRows<float>> rows;
-  std::vector<Anything> owners;
-};
-
-template <class T>
-DenseRows<T> dense_rows(const Anything& array, const ConstDoubles& origin) {
-  DenseRows<T> rows{};
-  rows.data = array.data();
-  rows.n_rows = static_cast<ptrdiff_t>(array.shape(0));
-  rows.n_features = static_cast<ptrdiff_t>(array.shape(1));
-  rows.row_stride = array.stride(0);
-  rows.column_stride = array.stride(1);
-  rows.set_origin(origin.data());
-  rows.load = with_element_type(array, [](auto* null) -> typename DenseRows<T>::Load {
-    return &load_dense<T, std::remove_pointer_t<decltype(null)>>;
-  });
-  const bool whole = rows.n_features % Lanes<T>::width == 0;
-  if (array.dtype() == nb::dtype<T>() && rows.column_stride == 1 && whole) {
-    rows.ready = static_cast<const T*>(rows.data);
-  }
-  return rows;
-}
-
-template <class T>
-CsrRows<T> csr_rows(const Anything& data, const Anything& indices, const Anything& indptr,
-                    ptrdiff_t n_features) {
-  CsrRows<T> rows{};
-  rows.data = data.data();
-  rows.indices = indices.data();
-  rows.indptr = indptr.data();
-  rows.n_rows = static_cast<ptrdiff_t>(indptr.shape(0)) - 1;
-  rows.n_features = n_features;
-  const bool wide = indices.dtype() == nb::dtype<std::int64_t>();
-  rows.load = with_element_type(data, [wide](auto* null) -> typename CsrRows<T>::Load {
-    using Source = std::remove_pointer_t<decltype(null)>;
-    return wide ? &load_csr<T, Source, std::int64_t> : &load_csr<T, Source, std::int32_t>;
-  });
-  rows.offset = indptr.dtype() == nb::dtype<std::int64_t>() ? &csr_offset<T, std::int64_t>
-                                                            : &csr_offset<T, std::int32_t>;
-  rows.measure();
-  return rows;
-}
-
-// Asked often, but the GIL may be busy: looks for signals twenty times a second.
+// Looks for signals twenty times a second, however often it is called: the GIL may be busy.
 bool interrupted() {
   using Clock = std::chrono::steady_clock;
   thread_local Clock::time_point last = Clock::now();
@@ -106,278 +41,260 @@ bool interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
-Pass pass_of(const ConstDoubles& centers, const std::optional<ConstDoubles>& weights,
-             int n_threads) {
-  return {weights ? weights->data() : nullptr,
-          {centers.data(), static_cast<int>(centers.shape(0))},
-          n_threads,
-          &interrupted};
+template <class T>
+Pass checked_pass(const Rows<T>& rows, const MaybeVector<const double>& weights,
+                  const Matrix<const double>& centers, int n_threads) {
+  check_array("weights", weights, {rows.n_rows()});
+  check_number("n_centers", centers.shape(0), 0, kMostCenters);
+  const auto n_centers = static_cast<int>(centers.shape(0));
+  check_array("centers", centers, {n_centers, rows.n_features()});
+  check_number("n_threads", n_threads, 1);
+  return {data_or_null(weights), {centers.data(), n_centers}, n_threads, &interrupted};
+}
+
+// Memberships that the rule stores for each row; all if their number varies.
+int checked_entries(const AnyMembership& membership, int n_clusters) {
+  check_number("n_centers", n_clusters, 1);
+  const int stored =
+      std::visit([&](const auto& rule) { return rule.n_entries(n_clusters); }, membership);
+  check_number("n_active", stored, -1, n_clusters);
+  return stored < 0 ? n_clusters : stored;
 }
 
 // Runs a pass without the GIL; an interrupt has already set Python's error.
-template <class F>
-void run(F&& pass) {
+template <class F, class... Parts>
+void run(F&& pass, const Parts&... parts) {
   bool done;
   {
     const nb::gil_scoped_release released;
-    done = pass();
+    done = std::visit(pass, parts...);
   }
   if (!done) throw nb::python_error();
 }
 
-double sweep_moments(const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles centers,
-                     AnyLoss loss, AnyMembership membership, int n_threads, Doubles pull,
-                     Doubles weight, Doubles hold) {
-  const Pass pass = pass_of(centers, weights, n_threads);
-  const Moments moments{pull.data(), weight.data(), hold.data()};
-  double objective = 0;
-  run([&] {
-    return std::visit(
-        [&](const auto& rows, const auto& l, const auto& m) {
-          return sweep(rows, pass, l, m, &moments, nullptr, &objective);
-        },
-        any.rows, loss, membership);
-  });
-  return objective;
-}
-
-bool wrong_precision() {
-  throw std::invalid_argument("the precision of the function is not that of the rows");
-}
-
 template <class T>
-T* data_or_null(std::optional<Array<T>>& array) {
-  return array ? array->data() : nullptr;
-}
-
-template <class T>
-double sweep_places(const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles centers,
-                    AnyLoss loss, AnyMembership membership, int n_threads,
-                    std::optional<Array<std::int32_t>> labels, std::optional<Array<T>> distances,
-                    std::optional<Array<std::int32_t>> counts,
-                    std::optional<Array<const std::int64_t>> offsets,
-                    std::optional<Array<std::int32_t>> indices,
-                    std::optional<Array<T>> memberships) {
-  const Pass pass = pass_of(centers, weights, n_threads);
-  const Places<T> places{data_or_null(labels),  data_or_null(distances), data_or_null(counts),
-                         data_or_null(offsets), data_or_null(indices),   data_or_null(memberships)};
+double run_sweep(const Rows<T>& rows, const Pass& pass, const AnyLoss& loss,
+                 const AnyMembership& membership, const SweepSums* sums,
+                 const Assignments<T>* out) {
   double objective = 0;
-  run([&] {
-    return std::visit(
-        [&](const auto& rows, const auto& l, const auto& m) {
-          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return sweep(rows, pass, l, m, nullptr, &places, &objective);
-          } else {
-            return wrong_precision();
-          }
-        },
-        any.rows, loss, membership);
-  });
+  const auto body = [&](const auto& x, const auto& l, const auto& m) {
+    return sweep(x, pass, l, m, sums, out, &objective);
+  };
+  run(body, rows.storage, loss, membership);
   return objective;
 }
 
 template <class T>
-void all_distances(const Rows& any, ConstDoubles centers, int n_threads, Array<T> out) {
-  const Pass pass = pass_of(centers, std::nullopt, n_threads);
-  run([&] {
-    return std::visit(
-        [&](const auto& rows) {
-          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return distances(rows, pass, out.data());
-          } else {
-            return wrong_precision();
-          }
-        },
-        any.rows);
-  });
+double sweep_rows(const Rows<T>& rows, MaybeVector<const double> weights,
+                  Matrix<const double> centers, AnyLoss loss, AnyMembership membership,
+                  int n_threads, Matrix<double> pull, Vector<double> weight,
+                  Vector<double> kink_force) {
+  const Pass pass = checked_pass(rows, weights, centers, n_threads);
+  const ptrdiff_t n_clusters = pass.centers.n_clusters;
+  checked_entries(membership, pass.centers.n_clusters);
+  check_array("pull", pull, {n_clusters, rows.n_features()});
+  check_array("weight", weight, {n_clusters});
+  check_array("kink_force", kink_force, {n_clusters});
+  const SweepSums sums{pull.data(), weight.data(), kink_force.data()};
+  return run_sweep<T>(rows, pass, loss, membership, &sums, nullptr);
 }
 
 template <class T>
-void relative_distances(const Rows& any, ConstDoubles centers, ConstDoubles units, int n_threads,
-                        Array<T> out) {
-  const Pass pass = pass_of(centers, std::nullopt, n_threads);
-  run([&] {
-    return std::visit(
-        [&](const auto& rows) {
-          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return scaled_distances(rows, pass, units.data(), out.data());
-          } else {
-            return wrong_precision();
-          }
-        },
-        any.rows);
-  });
+double assign_rows(const Rows<T>& rows, MaybeVector<const double> weights,
+                   Matrix<const double> centers, AnyLoss loss, AnyMembership membership,
+                   int n_threads, MaybeVector<std::int32_t> labels, MaybeVector<T> distances,
+                   MaybeVector<std::int32_t> counts, MaybeVector<const std::int64_t> offsets,
+                   MaybeVector<std::int32_t> indices, MaybeVector<T> memberships) {
+  const Pass pass = checked_pass(rows, weights, centers, n_threads);
+  const ptrdiff_t n_rows = rows.n_rows();
+  const ptrdiff_t row_entries = checked_entries(membership, pass.centers.n_clusters);
+  check_array("labels", labels, {n_rows});
+  check_array("distances", distances, {n_rows});
+  check_array("counts", counts, {n_rows});
+  check_array("offsets", offsets, {n_rows + 1});
+  if (memberships.has_value() != indices.has_value()) fail("give both indices and memberships.");
+  if (memberships) {
+    const ptrdiff_t size = static_cast<ptrdiff_t>(memberships->shape(0));
+    if (offsets) check_offsets("offsets", offsets->data(), n_rows, size);
+    check_array("memberships", memberships, {offsets ? size : n_rows * row_entries});
+    check_array("indices", indices, {size});
+  }
+  std::atomic<bool> misfit{false};
+  const Assignments<T> out{&misfit,
+                           data_or_null(labels),
+                           data_or_null(distances),
+                           data_or_null(counts),
+                           data_or_null(offsets),
+                           data_or_null(indices),
+                           data_or_null(memberships)};
+  const double objective = run_sweep(rows, pass, loss, membership, nullptr, &out);
+  if (misfit) fail("offsets leave more or less room than the rows have memberships.");
+  return objective;
 }
 
 template <class T>
-void lower_costs(const Rows& any, ConstDoubles centers, AnyLoss loss, int n_threads,
-                 Array<T> costs) {
-  const Pass pass = pass_of(centers, std::nullopt, n_threads);
-  run([&] {
-    return std::visit(
-        [&](const auto& rows, const auto& l) {
-          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return update_costs(rows, pass, l, costs.data());
-          } else {
-            return wrong_precision();
-          }
-        },
-        any.rows, loss);
-  });
+void write_distances(const Rows<T>& rows, Matrix<const double> centers, int n_threads,
+                     Matrix<T> out) {
+  const Pass pass = checked_pass(rows, std::nullopt, centers, n_threads);
+  check_array("out", out, {rows.n_rows(), pass.centers.n_clusters});
+  run([&](const auto& x) { return distances(x, pass, out.data()); }, rows.storage);
 }
 
 template <class T>
-void total_costs(const Rows& any, std::optional<ConstDoubles> weights, ConstDoubles candidates,
-                 AnyLoss loss, int n_threads, Array<const T> costs, Doubles totals,
-                 std::optional<Array<T>> losses) {
-  const Pass pass = pass_of(candidates, weights, n_threads);
-  run([&] {
-    return std::visit(
-        [&](const auto& rows, const auto& l) {
-          if constexpr (std::is_same_v<typename std::decay_t<decltype(rows)>::Scalar, T>) {
-            return candidate_costs(rows, pass, l, costs.data(), totals.data(),
-                                   data_or_null(losses));
-          } else {
-            return wrong_precision();
-          }
-        },
-        any.rows, loss);
-  });
+void write_scaled_distances(const Rows<T>& rows, Matrix<const double> centers,
+                            Vector<const double> units, int n_threads, Vector<T> out) {
+  const Pass pass = checked_pass(rows, std::nullopt, centers, n_threads);
+  check_array("units", units, {pass.centers.n_clusters});
+  check_array("out", out, {rows.n_rows()});
+  run([&](const auto& x) { return scaled_distances(x, pass, units.data(), out.data()); },
+      rows.storage);
 }
 
 template <class T>
-void turn_columns(const std::vector<Array<const T>>& columns, Array<T> out) {
+void lower_costs(const Rows<T>& rows, Matrix<const double> centers, AnyLoss loss, int n_threads,
+                 Vector<T> costs) {
+  const Pass pass = checked_pass(rows, std::nullopt, centers, n_threads);
+  check_array("costs", costs, {rows.n_rows()});
+  run([&](const auto& x, const auto& l) { return update_costs(x, pass, l, costs.data()); },
+      rows.storage, loss);
+}
+
+template <class T>
+void write_candidate_costs(const Rows<T>& rows, MaybeVector<const double> weights,
+                           Matrix<const double> centers, AnyLoss loss, int n_threads,
+                           Vector<const T> costs, Vector<double> totals,
+                           std::optional<Matrix<T>> losses) {
+  const Pass pass = checked_pass(rows, weights, centers, n_threads);
+  check_array("costs", costs, {rows.n_rows()});
+  check_array("totals", totals, {pass.centers.n_clusters});
+  check_array("losses", losses, {rows.n_rows(), pass.centers.n_clusters});
+  const auto body = [&](const auto& x, const auto& l) {
+    return candidate_costs(x, pass, l, costs.data(), totals.data(), data_or_null(losses));
+  };
+  run(body, rows.storage, loss);
+}
+
+template <class T>
+int threads_used(const Rows<T>& rows, int n_clusters, int n_threads) {
+  check_number("n_clusters", n_clusters, 1, kMostCenters);
+  check_number("n_threads", n_threads, 1);
+  const ptrdiff_t work = n_clusters * rows.n_features();
+  return std::visit(
+      [&](const auto& x) { return useful_threads(n_threads, cut(x, n_clusters), work); },
+      rows.storage);
+}
+
+template <class T>
+void transpose_columns(const std::vector<Vector<const T>>& columns, Matrix<T> out) {
+  const auto n_columns = static_cast<ptrdiff_t>(columns.size());
+  const auto n_rows = static_cast<ptrdiff_t>(out.shape(0));
+  check_array("out", out, {n_rows, n_columns});
   std::vector<const T*> pointers;
-  for (const auto& column : columns) pointers.push_back(column.data());
+  for (const auto& column : columns) {
+    check_array("column", column, {n_rows});
+    pointers.push_back(column.data());
+  }
   const nb::gil_scoped_release released;
-  turn(pointers.data(), static_cast<ptrdiff_t>(pointers.size()),
-       static_cast<ptrdiff_t>(out.shape(0)), out.data());
+  transpose(pointers.data(), n_columns, n_rows, out.data());
+}
+
+// Overloads of all passes for rows that are computed in T.
+template <class T>
+void bind_passes(nb::module_& m, const char* rows_name) {
+  nb::class_<Rows<T>>(m, rows_name,
+                      "Rows, dense or CSR. Passes over them compute in this precision.")
+      .def_static("dense", &dense_rows<T>, "array"_a.noconvert(), "origin"_a.noconvert(),
+                  "Dense rows of any real type and strides, to be measured from the origin.")
+      .def_static("csr", &csr_rows<T>, "data"_a.noconvert(), "indices"_a.noconvert(),
+                  "indptr"_a.noconvert(), "n_features"_a,
+                  "CSR rows, the columns of each ascending.");
+  m.def("threads_used", &threads_used<T>, "rows"_a, "n_clusters"_a, "n_threads"_a,
+        "Threads that a sweep uses if it may use n_threads: fewer where there is little to do.");
+  m.def("transpose", &transpose_columns<T>, "columns"_a.noconvert(), "out"_a.noconvert(),
+        "Write columns into the rows of out.");
+  m.def("sweep", &sweep_rows<T>, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
+        "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),
+        "kink_force"_a.noconvert(), "Write statistics at the centers; return the objective.");
+  m.def("assign", &assign_rows<T>, "rows"_a, "weights"_a.noconvert().none(),
+        "centers"_a.noconvert(), "loss"_a, "membership"_a, "n_threads"_a,
+        "labels"_a.noconvert().none() = nb::none(), "distances"_a.noconvert().none() = nb::none(),
+        "counts"_a.noconvert().none() = nb::none(), "offsets"_a.noconvert().none() = nb::none(),
+        "indices"_a.noconvert().none() = nb::none(),
+        "memberships"_a.noconvert().none() = nb::none(),
+        "Write what is given for each row; return the objective.");
+  m.def("distances", &write_distances<T>, "rows"_a, "centers"_a.noconvert(), "n_threads"_a,
+        "out"_a.noconvert(), "Write the distances of all rows to all centers.");
+  m.def("scaled_distances", &write_scaled_distances<T>, "rows"_a, "centers"_a.noconvert(),
+        "units"_a.noconvert(), "n_threads"_a, "out"_a.noconvert(),
+        "Write the smallest distance of each row to any center, in the unit of that center.");
+  m.def("update_costs", &lower_costs<T>, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,
+        "costs"_a.noconvert(), "Lower the cost of each row to its smallest loss to any center.");
+  m.def("candidate_costs", &write_candidate_costs<T>, "rows"_a, "weights"_a.noconvert().none(),
+        "centers"_a.noconvert(), "loss"_a, "n_threads"_a, "costs"_a.noconvert(),
+        "totals"_a.noconvert(), "losses"_a.noconvert().none() = nb::none(),
+        "Write the total cost if each center alone were added, and all losses if given.");
+}
+
+void bind_parts(nb::module_& m) {
+  nb::class_<Squared>(m, "Squared").def(nb::init<>());
+  nb::class_<L21>(m, "L21").def(nb::init<>());
+  const auto capped = [](Capped* self, double cap) {
+    if (!(cap >= 0)) fail("cap=" + std::to_string(cap) + " must be at least 0.");
+    new (self) Capped{cap};
+  };
+  nb::class_<Capped>(m, "Capped").def("__init__", capped, "cap"_a);
+
+  nb::class_<Hard>(m, "Hard").def(nb::init<>());
+  const auto power = [](Power* self, int n_active, double fuzzifier) {
+    check_number("n_active", n_active, 1);
+    if (!(fuzzifier > 1)) fail("fuzzifier=" + std::to_string(fuzzifier) + " must be above 1.");
+    new (self) Power{n_active, fuzzifier};
+  };
+  nb::class_<Power>(m, "Power").def("__init__", power, "n_active"_a, "fuzzifier"_a);
+  const auto simplex = [](Simplex* self, std::optional<double> gamma, std::optional<int> n_active) {
+    if (gamma.has_value() == n_active.has_value()) fail("give either gamma or n_active.");
+    check_number("n_active", n_active.value_or(1), 1);
+    if (!(gamma.value_or(0) >= 0)) fail("gamma=" + std::to_string(*gamma) + " must be at least 0.");
+    new (self) Simplex{gamma.value_or(0.0), n_active.value_or(0)};
+  };
+  nb::class_<Simplex>(m, "Simplex")
+      .def("__init__", simplex, "gamma"_a.none() = nb::none(), "n_active"_a.none() = nb::none());
+}
+
+void bind_numerics(nb::module_& m) {
+  using Numbers = Vector<const double>;
+  const auto bind = [&m](const char* name, double (*function)(double), const char* doc) {
+    const auto apply = [function](const Numbers& x, const Vector<double>& out) {
+      check_array("out", out, {static_cast<ptrdiff_t>(x.size())});
+      std::transform(x.data(), x.data() + x.size(), out.data(), function);
+    };
+    m.def(name, apply, "x"_a.noconvert(), "out"_a.noconvert(), doc);
+  };
+  bind("log2", &fast_log2, "Logarithms as the passes compute them.");
+  bind("exp2", &fast_exp2, "Powers of two as the passes compute them.");
+  const auto power = [](const Numbers& x, double exponent, const Vector<double>& out) {
+    check_array("out", out, {static_cast<ptrdiff_t>(x.size())});
+    check_number("len(x)", x.size(), 0, std::numeric_limits<int>::max());
+    Buffer<double> base(x.data(), x.data() + x.size());
+    base.resize((x.size() / PowerOf::kRun + 1) * PowerOf::kRun);
+    Buffer<double> powers(base.size());
+    PowerOf(exponent).apply(base.data(), static_cast<int>(x.size()), powers.data());
+    std::copy_n(powers.data(), x.size(), out.data());
+  };
+  m.def("power", power, "x"_a.noconvert(), "exponent"_a, "out"_a.noconvert(),
+        "Powers as the passes compute them.");
 }
 
 }  // namespace
 }  // namespace sfumato
 
 NB_MODULE(SFUMATO_MODULE, m) {
-  using namespace sfumato;
-  m.doc() = "Passes over rows, compiled. Arguments are checked by the callers.";
-
-  nb::class_<Squared>(m, "Squared").def(nb::init<>());
-  nb::class_<L21>(m, "L21").def(nb::init<>());
-  nb::class_<Capped>(m, "Capped")
-      .def("__init__", [](Capped* self, double cap) { new (self) Capped{cap}; }, "cap"_a);
-  nb::class_<Hard>(m, "Hard").def(nb::init<>());
-  nb::class_<Power>(m, "Power")
-      .def(
-          "__init__",
-          [](Power* self, int n_active, double fuzzifier) {
-            new (self) Power{n_active, fuzzifier};
-          },
-          "n_active"_a, "fuzzifier"_a);
-  nb::class_<Simplex>(m, "Simplex")
-      .def(
-          "__init__",
-          [](Simplex* self, std::optional<double> gamma, std::optional<int> n_active) {
-            new (self) Simplex{gamma.value_or(0.0), n_active.value_or(0)};
-          },
-          "gamma"_a.none(), "n_active"_a.none());
-
-  nb::class_<Rows>(m, "Rows")
-      .def_static(
-          "dense",
-          [](Anything array, ConstDoubles origin, bool single) {
-            if (single) return Rows{dense_rows<float>(array, origin), {array}};
-            return Rows{dense_rows<double>(array, origin), {array}};
-          },
-          "array"_a.noconvert(), "origin"_a.noconvert(), "single"_a)
-      .def_static(
-          "csr",
-          [](Anything data, Anything indices, Anything indptr, ptrdiff_t n_features, bool single) {
-            std::vector<Anything> owners{data, indices, indptr};
-            if (single) return Rows{csr_rows<float>(data, indices, indptr, n_features), owners};
-            return Rows{csr_rows<double>(data, indices, indptr, n_features), owners};
-          },
-          "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_features"_a,
-          "single"_a);
-
-  m.def(
-      "log2",
-      [](ConstDoubles x, Doubles out) {
-        std::transform(x.data(), x.data() + x.size(), out.data(), fast_log2);
-      },
-      "x"_a.noconvert(), "out"_a.noconvert(), "Logarithms as the kernel computes them.");
-  m.def(
-      "exp2",
-      [](ConstDoubles x, Doubles out) {
-        std::transform(x.data(), x.data() + x.size(), out.data(), fast_exp2);
-      },
-      "x"_a.noconvert(), "out"_a.noconvert(), "Powers of two as the kernel computes them.");
-  m.def(
-      "power",
-      [](ConstDoubles x, double exponent, Doubles out) {
-        Buffer<double> base(x.data(), x.data() + x.size());
-        base.resize((x.size() / PowerOf::kRun + 1) * PowerOf::kRun);
-        Buffer<double> powers(base.size());
-        PowerOf(exponent).apply(base.data(), static_cast<int>(x.size()), powers.data());
-        std::copy_n(powers.data(), x.size(), out.data());
-      },
-      "x"_a.noconvert(), "exponent"_a, "out"_a.noconvert(), "Powers as the kernel computes them.");
+  m.doc() = "Passes over rows, compiled.";
+  sfumato::bind_parts(m);
+  sfumato::bind_passes<double>(m, "RowsFloat64");
+  sfumato::bind_passes<float>(m, "RowsFloat32");
+  sfumato::bind_numerics(m);
   m.def(
       "max_threads", [] { return omp_get_max_threads(); },
       "Threads that OpenMP would use for the next pass.");
-  m.def(
-      "n_strips",
-      [](ptrdiff_t n_rows, ptrdiff_t n_clusters) {
-        return cut(n_rows, n_clusters, 1, n_rows).count;
-      },
-      "n_rows"_a, "n_clusters"_a,
-      "Pieces that a pass over dense rows is cut into, whatever the number of threads.");
-
-  const auto bind_turn = [&m](const char* name, auto* function) {
-    m.def(name, function, "columns"_a, "out"_a.noconvert(), "Write columns into rows.");
-  };
-  bind_turn("turn_float64", &turn_columns<double>);
-  bind_turn("turn_float32", &turn_columns<float>);
-
-  m.def("sweep", &sweep_moments, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
-        "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),
-        "hold"_a.noconvert(), "Statistics at the centers; returns the objective.");
-
-  const auto bind_places = [&m](const char* name, auto* function) {
-    m.def(name, function, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
-          "loss"_a, "membership"_a, "n_threads"_a, "labels"_a.noconvert().none(),
-          "distances"_a.noconvert().none(), "counts"_a.noconvert().none(),
-          "offsets"_a.noconvert().none(), "indices"_a.noconvert().none(),
-          "memberships"_a.noconvert().none(), "Places of all rows; returns the objective.");
-  };
-  bind_places("assign_float64", &sweep_places<double>);
-  bind_places("assign_float32", &sweep_places<float>);
-
-  const auto bind_distances = [&m](const char* name, auto* function) {
-    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "n_threads"_a, "out"_a.noconvert(),
-          "Distances of all rows to all centers.");
-  };
-  bind_distances("distances_float64", &all_distances<double>);
-  bind_distances("distances_float32", &all_distances<float>);
-
-  const auto bind_relative = [&m](const char* name, auto* function) {
-    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "units"_a.noconvert(), "n_threads"_a,
-          "out"_a.noconvert(), "Smallest distance of each row, in the unit of the center.");
-  };
-  bind_relative("scaled_distances_float64", &relative_distances<double>);
-  bind_relative("scaled_distances_float32", &relative_distances<float>);
-
-  const auto bind_lower = [&m](const char* name, auto* function) {
-    m.def(name, function, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,
-          "costs"_a.noconvert(), "Lower each row's cost to its smallest loss to any center.");
-  };
-  bind_lower("update_costs_float64", &lower_costs<double>);
-  bind_lower("update_costs_float32", &lower_costs<float>);
-
-  const auto bind_potentials = [&m](const char* name, auto* function) {
-    m.def(name, function, "rows"_a, "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
-          "loss"_a, "n_threads"_a, "costs"_a.noconvert(), "totals"_a.noconvert(),
-          "losses"_a.noconvert().none(), "Total cost if each candidate alone became a center.");
-  };
-  bind_potentials("candidate_costs_float64", &total_costs<double>);
-  bind_potentials("candidate_costs_float32", &total_costs<float>);
 }

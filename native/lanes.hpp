@@ -1,8 +1,9 @@
 // One small vector type, for GCC and Clang on any processor: as wide as a register of the level
-// that is being compiled. Rows are handled in tiles of two vectors.
+// that is being compiled. A tile is as many rows as fit into two vectors.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>

@@ -1,8 +1,8 @@
-// Losses as functions of the squared distance; twins of src/sfumato/problem/losses.py.
+// Losses as functions of the squared distance; the same classes as in src/sfumato/losses.py.
 //
 // weight() is the derivative of value() by the squared distance, given both; what it returns at
-// distance 0 is not used where the loss has a kink: a row that coincides with a center holds it
-// instead of pulling it.
+// distance 0 is not used where the loss has a kink: a row that coincides with a center adds to the
+// kink force of that center instead of its pull.
 #pragma once
 
 #include <cmath>

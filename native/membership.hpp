@@ -1,13 +1,13 @@
-// Membership rules; twins of src/sfumato/problem/memberships.py.
+// Membership rules; the same classes as in src/sfumato/memberships.py.
 //
-// A rule sees a block of rows: losses of the nearest centers, as one array over the rows per rank,
-// the nearest first unless all are there. It fills memberships, their coefficients phi in the
-// objective, and the objective.
+// A rule works on a block of rows: losses of the nearest centers, as one array over the rows per
+// rank, the nearest first unless all centers are there. It writes memberships, their coefficients
+// phi in the objective, and the objective of each row.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <cstddef>
 
 #include "buffer.hpp"
 #include "power.hpp"
@@ -28,7 +28,7 @@ struct Terms {
         inverse(capacity) {}
 
   int capacity;
-  bool memberships_wanted;  // Otherwise rules may leave anything there.
+  bool memberships_wanted;  // If false, `membership` is undefined after solve().
   bool nearest_first = true;
   Buffer<double> loss, membership, phi, pull, objective;
   Buffer<double> smallest;  // Loss of the nearest center.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -81,13 +81,17 @@ void select_in_lanes(const T* sq_dist, int n_clusters, int first, Nearest<T>& ou
   }
 }
 
-// Row by row and in order, for rules that need it. Pairs compare by distance, then by index.
+// Row by row and in order, for rules that need it. Pairs compare by distance, then by index. NaN
+// has no order: it counts as infinite.
 template <class T>
 void select_sorted(const T* sq_dist, int n_clusters, int first, Nearest<T>& out) {
   auto& pairs = out.candidates;
   const auto begin = pairs.begin(), middle = begin + out.ranks, end = begin + n_clusters;
   for (int i = 0; i < kTileRows<T>; ++i) {
-    for (int k = 0; k < n_clusters; ++k) pairs[k] = {sq_dist[k * kTileRows<T> + i], k};
+    for (int k = 0; k < n_clusters; ++k) {
+      const T value = sq_dist[k * kTileRows<T> + i];
+      pairs[k] = {value == value ? value : std::numeric_limits<T>::infinity(), k};
+    }
     if (middle != end) std::nth_element(begin, middle - 1, end);
     std::sort(begin, middle);
     for (int r = 0; r < out.ranks; ++r) {

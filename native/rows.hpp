@@ -1,7 +1,7 @@
 // Rows in the storage they came in: dense of any number type and strides, or CSR.
 //
 // A pass loads one block of rows at a time, cast to T and measured from the origin. Each storage
-// brings three classes: the rows, centers prepared for them, and a block that knows its squared
+// has three classes: the rows, centers prepared for them, and a block, which computes squared
 // distances to the centers and adds weighted rows to sums.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace sfumato {
 
-// Centers measured from the rows' origin, in double and rounded to T.
+// Centers measured from the origin of the rows.
 struct CentersView {
   const double* values;  // n_clusters x n_features
   int n_clusters;
@@ -43,6 +43,8 @@ struct DenseRows {
   ptrdiff_t stored() const { return n_rows * n_features; }
 
   void set_origin(const double* values) {
+    // Numbers of a loop that subtracts the origin, so that few features do not make short loops.
+    // Chosen by hand: at most 1 KB of copies.
     constexpr ptrdiff_t run = 128;
     origin_repeats = std::max<ptrdiff_t>(1, run / std::max<ptrdiff_t>(1, n_features));
     for (ptrdiff_t i = 0; i < origin_repeats; ++i) {
@@ -84,11 +86,11 @@ class DenseRows<T>::Block {
       : rows_(rows),
         capacity_(capacity),
         stride_(rows.n_features < kWide ? rows.n_features : rows.n_features + kLine),
-        panel_size_((rows.n_features + L::width - 1) / L::width * L::width * kTileRows<T> + kLine),
-        gulp_(rows_at_once(stride_, capacity)),
+        tile_size_((rows.n_features + L::width - 1) / L::width * L::width * kTileRows<T> + kLine),
+        load_batch_(batch_rows(stride_, capacity)),
         keeps_rows_(adds_rows),
-        values_(static_cast<size_t>(adds_rows ? capacity : gulp_) * stride_ + L::width),
-        panels_(capacity / kTileRows<T> * panel_size_) {}
+        values_(static_cast<size_t>(adds_rows ? capacity : load_batch_) * stride_ + L::width),
+        tiles_(capacity / kTileRows<T> * tile_size_) {}
 
   void load(ptrdiff_t begin, int n_rows) {
     n_rows_ = n_rows;
@@ -96,17 +98,17 @@ class DenseRows<T>::Block {
     for (int first = 0; first < direct; first += kTileRows<T>) {
       const T* from = rows_.ready + (begin + first) * rows_.row_stride;
       const T* origin = rows_.origin.data();
-      make_panel(first, [&](ptrdiff_t i, ptrdiff_t j) {
+      pack_tile(first, [&](ptrdiff_t i, ptrdiff_t j) {
         return L::load(from + i * rows_.row_stride + j) - L::load(origin + j);
       });
     }
-    for (int first = direct; first < n_rows; first += gulp_) {
-      const int count = std::min(gulp_, n_rows - first);
+    for (int first = direct; first < n_rows; first += load_batch_) {
+      const int count = std::min(load_batch_, n_rows - first);
       T* to = values_.data() + (keeps_rows_ ? first * stride_ : 0);
       rows_.load(rows_, begin + first, count, to, stride_);
       for (int i = 0; i < count; i += kTileRows<T>) {
-        make_panel(first + i,
-                   [&](ptrdiff_t r, ptrdiff_t j) { return L::load(to + (i + r) * stride_ + j); });
+        pack_tile(first + i,
+                  [&](ptrdiff_t r, ptrdiff_t j) { return L::load(to + (i + r) * stride_ + j); });
       }
     }
   }
@@ -117,9 +119,8 @@ class DenseRows<T>::Block {
   // One entry per row of a tile, center by center, tile by tile from the one that begins at
   // `first`; rows behind the last of the block hold anything.
   void distances(const Centers& centers, int n_clusters, int first, int n_tiles, T* out) const {
-    const T* panels = panels_.data() + first / kTileRows<T> * panel_size_;
-    batch_distances(panels, panel_size_, n_tiles, centers.data(), n_clusters, rows_.n_features,
-                    out);
+    const T* tiles = tiles_.data() + first / kTileRows<T> * tile_size_;
+    batch_distances(tiles, tile_size_, n_tiles, centers.data(), n_clusters, rows_.n_features, out);
   }
 
   // sums[j] += sum over entries e of weights[e] * rows[e][j], for the features begin..end. A few
@@ -140,17 +141,18 @@ class DenseRows<T>::Block {
     for_each_group<4>(n_clusters, [&](ptrdiff_t k, auto group) {
       for_each_group<2>(end - begin, [&](ptrdiff_t f, auto features) {
         const ptrdiff_t j = begin + f;
-        dot_group<group, features>(weights.data() + k * capacity_,
-                                   panels_.data() + j * kTileRows<T>, d, sums + k * d + j);
+        dot_group<group, features>(weights.data() + k * capacity_, tiles_.data() + j * kTileRows<T>,
+                                   d, sums + k * d + j);
       });
     });
   }
 
  private:
   using L = Lanes<T>;
-  static constexpr int kBatch = 2;
-  static constexpr ptrdiff_t kLine = 64 / sizeof(T);
-  static constexpr ptrdiff_t kWide = 128;
+  static constexpr int kBatch = 2;  // Tiles that use a group of centers in turn. Chosen by hand.
+  static constexpr ptrdiff_t kLine = kLineBytes / sizeof(T);
+  static constexpr ptrdiff_t kWide = 128;  // Features from which rows are padded. Chosen by hand.
+  static constexpr ptrdiff_t kLoadBytes = 1 << 14;  // Of a load batch: half a first-level cache.
 
   const T* row(int i) const { return values_.data() + i * stride_; }
 
@@ -179,16 +181,16 @@ class DenseRows<T>::Block {
 
   // A few centers and features at a time, so that what is loaded serves several.
   template <int Group, int Features>
-  void dot_group(const T* weights, const T* panel, ptrdiff_t n_features, double* sums) const {
+  void dot_group(const T* weights, const T* tile, ptrdiff_t n_features, double* sums) const {
     typename L::Vector dot[Group][Features] = {};
-    const ptrdiff_t stride = capacity_, next_panel = panel_size_ - L::width;
+    const ptrdiff_t stride = capacity_, next_tile = tile_size_ - L::width;
     const T* const end = weights + n_rows_;
     while (weights < end) {
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         typename L::Vector x[Features];
 #pragma GCC unroll 4
-        for (int f = 0; f < Features; ++f) x[f] = L::load(panel + f * kTileRows<T>);
+        for (int f = 0; f < Features; ++f) x[f] = L::load(tile + f * kTileRows<T>);
 #pragma GCC unroll 4
         for (int k = 0; k < Group; ++k) {
           const auto weight = L::load(weights + k * stride);
@@ -196,7 +198,7 @@ class DenseRows<T>::Block {
           for (int f = 0; f < Features; ++f) dot[k][f] += weight * x[f];
         }
         weights += L::width;
-        panel += half == 0 ? L::width : next_panel;
+        tile += half == 0 ? L::width : next_tile;
       }
     }
 #pragma GCC unroll 4
@@ -206,22 +208,23 @@ class DenseRows<T>::Block {
     }
   }
 
-  // Rows that are loaded and turned together stay in the first-level cache.
-  static int rows_at_once(ptrdiff_t stride, int capacity) {
-    const ptrdiff_t fitting = (1 << 14) / (sizeof(T) * std::max<ptrdiff_t>(1, stride));
+  // Rows of a load batch: they stay in the first-level cache until they are packed into tiles.
+  static int batch_rows(ptrdiff_t stride, int capacity) {
+    const ptrdiff_t fitting = kLoadBytes / (sizeof(T) * std::max<ptrdiff_t>(1, stride));
     const ptrdiff_t tiles = std::max<ptrdiff_t>(1, fitting / kTileRows<T>);
     return static_cast<int>(std::min<ptrdiff_t>(tiles * kTileRows<T>, capacity));
   }
 
-  // Of the tile that begins at row `first`; part(i, j) are numbers of its i-th row from feature j
-  // on. Squares of numbers are turned, the last of them over the end of the row: what lies behind
-  // the features in a panel is never looked at.
+  // Packs the tile that begins at row `first`: feature by feature, the rows of a feature next to
+  // each other. part(i, j) is a vector of its i-th row from feature j on. Squares of numbers are
+  // transposed, the last of them over the end of the row: what follows the features in a packed
+  // tile is never read.
   template <class Part>
-  void make_panel(int first, Part&& part) {
-    T* panel = panels_.data() + first / kTileRows<T> * panel_size_;
+  void pack_tile(int first, Part&& part) {
+    T* tile = tiles_.data() + first / kTileRows<T> * tile_size_;
     for (ptrdiff_t j = 0; j < rows_.n_features; j += L::width) {
       for (int i = 0; i < kTileRows<T>; i += L::width) {
-        L::transpose([&](int lane) { return part(i + lane, j); }, panel + j * kTileRows<T> + i,
+        L::transpose([&](int lane) { return part(i + lane, j); }, tile + j * kTileRows<T> + i,
                      kTileRows<T>);
       }
     }
@@ -229,13 +232,13 @@ class DenseRows<T>::Block {
 
   const DenseRows& rows_;
   int capacity_, n_rows_ = 0;
-  ptrdiff_t
-      stride_;  // For wide rows a little more than the features: powers of two share cache sets.
-  ptrdiff_t panel_size_;
-  int gulp_;          // Rows loaded at once.
-  bool keeps_rows_;   // For add_rows(); otherwise each gulp overwrites the last.
+  // Wide rows are padded: rows that lie a power of two apart share few sets of the cache.
+  ptrdiff_t stride_;
+  ptrdiff_t tile_size_;
+  int load_batch_;    // Rows that are loaded together.
+  bool keeps_rows_;   // For add_rows(); otherwise each load batch overwrites the last.
   Buffer<T> values_;  // Row by row.
-  Buffer<T> panels_;  // Tile by tile, feature by feature within a tile.
+  Buffer<T> tiles_;   // Packed tiles: feature by feature within a tile.
 };
 
 template <class T>
@@ -246,7 +249,8 @@ struct CsrRows {
   using Offset = ptrdiff_t (*)(const CsrRows&, ptrdiff_t row);
   class Block;
 
-  // Columns of a row ascend and differ.
+  // As check_columns() has them: columns of a row ascend, differ and are less than n_features,
+  // which fits in an int.
   const void* data;
   const void* indices;
   const void* indptr;
@@ -256,7 +260,7 @@ struct CsrRows {
 
   ptrdiff_t stored() const { return offset(*this, n_rows); }
 
-  // Most nonzeros that any block can have, wherever it starts; to be set by measure().
+  // Most nonzeros that any block can have, wherever it starts; set by measure().
   ptrdiff_t block_entries = 0;
 
   void measure() {
@@ -294,7 +298,7 @@ void load_csr(const CsrRows<T>& rows, ptrdiff_t begin, ptrdiff_t end, T* values,
   const auto* indices = static_cast<const Index*>(rows.indices);
   for (ptrdiff_t entry = begin; entry < end; ++entry) {
     values[entry - begin] = T(data[entry]);
-    columns[entry - begin] = static_cast<int>(indices[entry]);
+    columns[entry - begin] = static_cast<int>(indices[entry]);  // Fits, see check_columns().
   }
 }
 

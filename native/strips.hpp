@@ -12,21 +12,27 @@
 
 namespace sfumato {
 
-// Asked by the calling thread between blocks; true ends the pass early.
+// Called by the calling thread between blocks; true ends the pass early.
 using Interrupted = bool (*)();
 
-constexpr int kBlockBytes = 1 << 20;  // A block of rows stays near the second-level cache,
-constexpr int kBlockEntries = 2048;   // and what is known of its nearest centers near the first.
-constexpr int kLeastBlock = 32, kLargestBlock = 256;
+// Size of a block of rows, all chosen by hand. kBlockBytes keeps the rows near the second-level
+// cache, and kBlockEntries (rows x nearest centers) what is known of them near the first. Entries
+// do not reduce a block below kNarrowBlock rows, or kWideBlock rows from kWideFeatures features on:
+// there distances take most of the time, and blocks of 256 rows halved the horizontal sums of
+// Accumulator's dot products.
+constexpr ptrdiff_t kBlockBytes = 1 << 20, kBlockEntries = 2048;
+constexpr ptrdiff_t kLeastBlock = 32, kLargestBlock = 256;
+constexpr ptrdiff_t kWideFeatures = 256, kNarrowBlock = 64, kWideBlock = 256;
+constexpr ptrdiff_t kRowMultiple = 32;  // Rows of two tiles of the widest level, 16 floats each.
 
 inline int block_rows(ptrdiff_t n_features, size_t scalar_bytes, int ranks) {
   const ptrdiff_t row_bytes =
       static_cast<ptrdiff_t>(scalar_bytes) * std::max<ptrdiff_t>(1, n_features);
-  const ptrdiff_t fitting = kBlockBytes / row_bytes / 32 * 32;
-  const ptrdiff_t least = n_features < 256 ? 64 : 256;  // For wide rows, entries hardly matter.
-  const ptrdiff_t few = std::max<ptrdiff_t>(least, kBlockEntries / std::max(1, ranks) / 32 * 32);
+  const ptrdiff_t fitting = kBlockBytes / row_bytes / kRowMultiple * kRowMultiple;
+  const ptrdiff_t least = n_features < kWideFeatures ? kNarrowBlock : kWideBlock;
+  const ptrdiff_t few = kBlockEntries / std::max(1, ranks) / kRowMultiple * kRowMultiple;
   return static_cast<int>(
-      std::clamp<ptrdiff_t>(std::min(fitting, few), kLeastBlock, kLargestBlock));
+      std::clamp(std::min(fitting, std::max(least, few)), kLeastBlock, kLargestBlock));
 }
 
 struct Strips {
@@ -38,15 +44,21 @@ struct Strips {
   ptrdiff_t end(int strip) const { return std::min(n_rows, begin(strip) + rows_per_strip); }
 };
 
-// A strip has sums of its own, n_clusters x n_features of them. All together they stay under a
-// twelfth of the numbers that the rows store, or under a million where that is more.
+// Bounds of the number of strips, chosen by hand; another value gives other bits. A strip has sums
+// of its own, n_clusters x n_features of them. The sums of all strips stay under a twelfth of the
+// numbers that the rows store (kStoredPerSum); up to kFewStrips are made while each has
+// kLeastStripRows rows and all sums stay under a million (kCheapSums). kMostStrips bounds the
+// threads that have work.
+constexpr ptrdiff_t kMostStrips = 64, kStoredPerSum = 12;
+constexpr ptrdiff_t kFewStrips = 4, kLeastStripRows = 64, kCheapSums = 1 << 20;
+
 inline Strips cut(ptrdiff_t n_rows, ptrdiff_t n_clusters, ptrdiff_t n_features, ptrdiff_t stored) {
-  constexpr ptrdiff_t most = 64, few = 4, least_rows = 64, always = 1 << 20;
   const ptrdiff_t sums = std::max<ptrdiff_t>(1, n_clusters * n_features);
-  const ptrdiff_t cheap = std::min({few, n_rows / least_rows, always / sums});
-  const ptrdiff_t wanted = std::clamp<ptrdiff_t>(std::max(stored / (12 * sums), cheap), 1, most);
+  const ptrdiff_t cheap = std::min({kFewStrips, n_rows / kLeastStripRows, kCheapSums / sums});
+  const ptrdiff_t wanted =
+      std::clamp<ptrdiff_t>(std::max(stored / (kStoredPerSum * sums), cheap), 1, kMostStrips);
   ptrdiff_t rows = (n_rows + wanted - 1) / wanted;
-  rows = std::max<ptrdiff_t>(1, (rows + 31) / 32 * 32);
+  rows = std::max<ptrdiff_t>(1, (rows + kRowMultiple - 1) / kRowMultiple * kRowMultiple);
   return {n_rows, rows, static_cast<int>((n_rows + rows - 1) / rows)};
 }
 
@@ -61,16 +73,18 @@ Strips cut_freely(const Rows& rows) {
   return cut(rows.n_rows, 1, 1, rows.stored());
 }
 
-// Waking a thread takes longer than some passes do: each must have enough to do. The results do not
-// depend on this.
+// Least work of a thread, in differences between a row's and a center's feature: some 0.1
+// milliseconds. Waking a thread takes longer than smaller passes do. Results do not depend on it.
+constexpr ptrdiff_t kThreadWork = 1 << 21;
+
 inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_per_row) {
-  constexpr ptrdiff_t least_work = 1 << 21;  // Differences to square, some 0.1 milliseconds.
-  const ptrdiff_t worthwhile = strips.n_rows * work_per_row / least_work + 1;
-  return static_cast<int>(std::min<ptrdiff_t>({n_threads, strips.count, worthwhile}));
+  const ptrdiff_t worthwhile = strips.n_rows * work_per_row / kThreadWork + 1;
+  const ptrdiff_t useful = std::min<ptrdiff_t>({n_threads, strips.count, worthwhile});
+  return static_cast<int>(std::max<ptrdiff_t>(1, useful));
 }
 
-// Calls body(strip, thread, stopped) for every strip; false if interrupted. The body asks stopped()
-// between blocks, and must not throw.
+// Calls body(strip, thread, stopped) for every strip; false if interrupted. The body ends when
+// stopped(), which it calls between blocks, is true, and must not throw.
 template <class Body>
 bool for_each_strip(const Strips& strips, int n_threads, Interrupted interrupted, Body&& body) {
   std::atomic<bool> stop{false};

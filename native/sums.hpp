@@ -1,4 +1,4 @@
-// Sums of a strip, and how a block of rows is added to them.
+// Sums of each strip, and how a block of rows is added to them.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,13 @@
 #include "lanes.hpp"
 #include "membership.hpp"
 #include "nearest.hpp"
+#include "strips.hpp"
 
 namespace sfumato {
 
-// In one array per strip: per center the features, then weights, holds, the objective. Strips are
-// summed by different threads, so they share no cache line.
+// Sums of all strips. A strip has one array: n_clusters x n_features sums of rows, n_clusters
+// weights, n_clusters kink forces, the objective. Strips are summed by different threads, so they
+// share no cache line.
 class StripSums {
  public:
   StripSums(int strips, int n_clusters, ptrdiff_t n_features)
@@ -21,20 +23,23 @@ class StripSums {
         n_features_(n_features),
         size_(n_clusters * n_features + 2 * n_clusters + 1),
         stride_((size_ + 2 * kLine - 1) / kLine * kLine),
-        values_(static_cast<size_t>(strips) * stride_) {}
+        values_(static_cast<size_t>(std::max(1, strips)) * stride_) {}  // No rows: zeros.
 
   int n_clusters() const { return static_cast<int>(n_clusters_); }
   ptrdiff_t n_features() const { return n_features_; }
   double* of(int strip) { return values_.data() + strip * stride_; }
   double* center(double* sums, ptrdiff_t k) const { return sums + k * n_features_; }
   double& weight(double* sums, ptrdiff_t k) const { return sums[n_clusters_ * n_features_ + k]; }
-  double& hold(double* sums, ptrdiff_t k) const { return (&weight(sums, n_clusters_))[k]; }
+  double& kink_force(double* sums, ptrdiff_t k) const {
+    return sums[n_clusters_ * (n_features_ + 1) + k];
+  }
   double& objective(double* sums) const { return sums[size_ - 1]; }
 
   // Adds all strips to the first, in order.
   double* total(int n_threads) {
     const ptrdiff_t strips = values_.size() / stride_;
-#pragma omp parallel for schedule(static) num_threads(n_threads) if (size_ * strips > (1 << 15))
+    n_threads = static_cast<int>(std::min<ptrdiff_t>(n_threads, kMostStrips));
+#pragma omp parallel for schedule(static) num_threads(n_threads) if (size_ * strips > kThreadSums)
     for (ptrdiff_t begin = 0; begin < size_; begin += kRun) {
       const ptrdiff_t end = std::min(size_, begin + kRun);
       for (ptrdiff_t strip = 1; strip < strips; ++strip) {
@@ -46,21 +51,23 @@ class StripSums {
   }
 
  private:
-  static constexpr ptrdiff_t kLine = 8, kRun = 512;
+  static constexpr ptrdiff_t kLine = kLineBytes / sizeof(double);
+  static constexpr ptrdiff_t kRun = 512;             // Sums of a step: 4 KB. Chosen by hand.
+  static constexpr ptrdiff_t kThreadSums = 1 << 15;  // Sums that are worth threads. By hand.
 
   ptrdiff_t n_clusters_, n_features_, size_, stride_;
   Buffer<double> values_;
 };
 
-// Pulls of a block, brought into the order in which they are added: per center the rows that pull
-// it, or dot products over all rows, where half of the centers are active or there are hardly any.
+// Adds the rows of a block, times their pulls, to the sums of a strip: per center the rows that
+// pull it, or as dot products over all rows, where half of the centers are active or there are few.
 template <class Rows>
-class Adder {
+class Accumulator {
  public:
   using T = typename Rows::Scalar;
   using Block = typename Rows::Block;
 
-  Adder(int ranks, int n_clusters, ptrdiff_t n_features, int capacity)
+  Accumulator(int ranks, int n_clusters, ptrdiff_t n_features, int capacity)
       : n_clusters_(n_clusters), capacity_(capacity) {
     by_dots_ = Rows::dense && dots_are_faster(ranks, n_clusters, n_features);
     if (by_dots_) {
@@ -84,9 +91,20 @@ class Adder {
   }
 
  private:
+  // Cost of sorting and adding one row of one center, in vector operations of the dot products.
+  // Chosen by hand: more means dot products for more clusters and features.
+  static constexpr int kEntryCost = 16;
+
+  // A feature block has kFeatureBlockBytes, a part of the second-level cache, but at least
+  // kLeastFeatures features, and a multiple of kFeatureMultiple, which is whole vectors at every
+  // level. Chosen by hand: blocks half as wide begin and end more loops, wider ones leave the
+  // cache.
+  static constexpr ptrdiff_t kFeatureBlockBytes = 1 << 17;
+  static constexpr ptrdiff_t kLeastFeatures = 48, kFeatureMultiple = 24;
+
   static bool dots_are_faster(int ranks, ptrdiff_t n_clusters, ptrdiff_t n_features) {
     if (2 * ranks >= n_clusters) return true;
-    return n_clusters * (n_features + 1) <= 16 * ranks * Lanes<T>::width;
+    return n_clusters * (n_features + 1) <= kEntryCost * ranks * Lanes<T>::width;
   }
 
   void add_dots(Block& block, Nearest<T>& nearest, Terms& terms, int n_rows,
@@ -97,7 +115,7 @@ class Adder {
         const T* weights = weights_.data() + static_cast<size_t>(k) * capacity_;
         layout.weight(sums, k) += lane_sum(weights, n_rows);
       }
-      for_each_stretch(layout.n_features(), n_rows, [&](ptrdiff_t begin, ptrdiff_t end) {
+      for_each_feature_block(layout.n_features(), n_rows, [&](ptrdiff_t begin, ptrdiff_t end) {
         block.add_dots(weights_, n_clusters_, begin, end, sums);
       });
     }
@@ -109,7 +127,7 @@ class Adder {
     for (int k = 0; k < n_clusters_; ++k) {
       layout.weight(sums, k) += lane_sum(weights_.data() + ends_[k], ends_[k + 1] - ends_[k]);
     }
-    for_each_stretch(layout.n_features(), n_rows, [&](ptrdiff_t begin, ptrdiff_t end) {
+    for_each_feature_block(layout.n_features(), n_rows, [&](ptrdiff_t begin, ptrdiff_t end) {
       for (int k = 0; k < n_clusters_; ++k) {
         const int first = ends_[k], n_entries = ends_[k + 1] - first;
         block.add_rows(rows_.data() + first, weights_.data() + first, n_entries, begin, end,
@@ -118,14 +136,16 @@ class Adder {
     });
   }
 
-  // Stretches of the features, so that a stretch of the whole block stays in cache while the
-  // centers come by.
+  // Calls body(begin, end) for blocks of features, so that these features of all rows stay in cache
+  // for all centers.
   template <class Body>
-  static void for_each_stretch(ptrdiff_t n_features, int n_rows, Body&& body) {
-    const ptrdiff_t fitting = kStretchBytes / static_cast<ptrdiff_t>(sizeof(T) * n_rows);
-    const ptrdiff_t stretch = Rows::dense ? std::max<ptrdiff_t>(48, fitting / 24 * 24) : n_features;
-    for (ptrdiff_t begin = 0; begin < n_features; begin += stretch) {
-      body(begin, std::min(n_features, begin + stretch));
+  static void for_each_feature_block(ptrdiff_t n_features, int n_rows, Body&& body) {
+    const ptrdiff_t fitting = kFeatureBlockBytes / static_cast<ptrdiff_t>(sizeof(T) * n_rows);
+    const ptrdiff_t size =
+        Rows::dense ? std::max(kLeastFeatures, fitting / kFeatureMultiple * kFeatureMultiple)
+                    : n_features;
+    for (ptrdiff_t begin = 0; begin < n_features; begin += size) {
+      body(begin, std::min(n_features, begin + size));
     }
   }
 
@@ -167,8 +187,6 @@ class Adder {
       }
     }
   }
-
-  static constexpr ptrdiff_t kStretchBytes = 1 << 17;
 
   bool by_dots_;
   int n_clusters_, capacity_;

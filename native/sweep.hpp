@@ -1,8 +1,14 @@
 // The fused pass: load a block, distances, nearest centers, memberships, sums. One block of rows is
-// in flight at a time, and nothing of size rows x clusters ever exists.
+// handled at a time, and nothing of size rows x clusters is stored.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "buffer.hpp"
@@ -15,6 +21,7 @@
 
 namespace sfumato {
 
+// What every pass is given besides the rows.
 struct Pass {
   const double* weights;  // Per row, or null for all ones.
   CentersView centers;    // Measured from the origin of the rows.
@@ -22,47 +29,50 @@ struct Pass {
   Interrupted interrupted;
 };
 
-// Where a sweep puts its sums, at centers b_k; see Statistics in statistics.py.
-struct Moments {
-  double* pull;    // n_clusters x n_features
-  double* weight;  // n_clusters
-  double* hold;    // n_clusters
+// Arrays that a sweep writes its sums to; Statistics in src/sfumato/_problem.py.
+struct SweepSums {
+  double* pull;        // n_clusters x n_features
+  double* weight;      // n_clusters
+  double* kink_force;  // n_clusters
 };
 
-// Where an assignment puts its rows; see Assignment in base.py. Null arrays are not written.
+// Arrays that a pass writes for each row; Assignment in src/sfumato/_engines/base.py. Null arrays
+// are not written.
 template <class T>
-struct Places {
+struct Assignments {
+  std::atomic<bool>* misfit;  // Set if a row has more or fewer entries than offsets leave room for.
   std::int32_t* labels;
   T* distances;
   std::int32_t* counts;         // Memberships of each row that are not zero.
-  const std::int64_t* offsets;  // Start of each row for rules without a fixed number of entries;
-                                // zeros are then left out.
+  const std::int64_t* offsets;  // Start of each row, n_rows + 1, for rules without a fixed number
+                                // of entries; memberships of zero are then left out.
   std::int32_t* indices;
   T* memberships;
 };
 
-// What a pass wants to know of each row.
-struct Wanted {
-  int ranks;                 // Nearest centers.
-  bool sorted = false;       // These in order.
-  bool sums = false;         // Added up per center.
-  bool memberships = false;  // Not only what they contribute to the sums.
+// What a pass computes for each row.
+struct PassOptions {
+  int ranks;                 // Number of nearest centers.
+  bool sorted = false;       // Nearest centers in order of distance.
+  bool sums = false;         // Sums per center.
+  bool memberships = false;  // Memberships themselves, not only the sums.
 };
 
-// Scratch of one thread: a block and everything known of it.
+// Scratch memory of one thread: a block of rows and all that is computed for it.
 template <class Rows>
 struct Workspace {
   using T = typename Rows::Scalar;
 
-  Workspace(const Rows& rows, const Pass& pass, const Wanted& wanted, int capacity)
-      : adder(wanted.ranks, wanted.sums ? pass.centers.n_clusters : 0, rows.n_features, capacity),
-        block(rows, pass.centers.n_clusters, capacity, wanted.sums && adder.needs_rows()),
+  Workspace(const Rows& rows, const Pass& pass, const PassOptions& options, int capacity)
+      : accumulator(options.ranks, options.sums ? pass.centers.n_clusters : 0, rows.n_features,
+                    capacity),
+        block(rows, pass.centers.n_clusters, capacity, options.sums && accumulator.needs_rows()),
         sq_dist(static_cast<size_t>(pass.centers.n_clusters) * block.batch() * kTileRows<T>),
-        nearest(wanted.ranks, pass.centers.n_clusters, capacity, wanted.sorted),
-        terms(wanted.ranks, capacity, wanted.memberships),
-        sorted(wanted.ranks) {}
+        nearest(options.ranks, pass.centers.n_clusters, capacity, options.sorted),
+        terms(options.ranks, capacity, options.memberships),
+        sorted(options.ranks) {}
 
-  Adder<Rows> adder;
+  Accumulator<Rows> accumulator;
   typename Rows::Block block;
   Buffer<T> sq_dist;  // Of a batch of tiles, each n_clusters x kTileRows.
   Nearest<T> nearest;
@@ -86,7 +96,7 @@ void for_each_tile(Workspace<Rows>& work, const typename Rows::Block::Centers& c
   }
 }
 
-// From rows to terms.
+// Loads a block and computes its nearest centers, losses and memberships.
 template <class Rows, class Loss, class Membership>
 void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& centers,
                  int n_clusters, ptrdiff_t begin, int n_rows, const Loss& loss,
@@ -109,15 +119,16 @@ void solve_block(Workspace<Rows>& work, const typename Rows::Block::Centers& cen
 // Power of two that brings the largest weight near one: pulls are rounded to the precision of the
 // rows, and float32 has little range.
 inline double weight_scale(const double* weights, ptrdiff_t n_rows) {
-  if (weights == nullptr) return 1.0;
+  if (weights == nullptr || n_rows == 0) return 1.0;
   const double largest = *std::max_element(weights, weights + n_rows);
   return largest > 0 ? std::ldexp(1.0, -std::ilogb(largest)) : 1.0;
 }
 
-// How hard each row pulls its centers; rows that coincide with a center hold it instead.
+// Pull of each row on its nearest centers. A row that coincides with a center has no pull on it,
+// but adds to its kink force.
 template <class Rows, class Loss>
-void pull_or_hold(Workspace<Rows>& work, const double* weights, double scale, int n_rows,
-                  const Loss& loss, const StripSums& layout, double* sums) {
+void compute_pulls(Workspace<Rows>& work, const double* weights, double scale, int n_rows,
+                   const Loss& loss, const StripSums& layout, double* sums) {
   for (int rank = 0; rank < work.nearest.ranks; ++rank) {
     const double* __restrict losses = work.terms.at(work.terms.loss, rank);
     double* __restrict phi = work.terms.at(work.terms.phi, rank);
@@ -134,33 +145,37 @@ void pull_or_hold(Workspace<Rows>& work, const double* weights, double scale, in
     for (int i = 0; i < n_rows; ++i) {
       if (work.nearest.sq_dist_at(rank)[i] != 0) continue;
       const double phi = work.terms.at(work.terms.phi, rank)[i];
-      layout.hold(sums, work.nearest.index_at(rank)[i]) += phi * Loss::kink;
+      layout.kink_force(sums, work.nearest.index_at(rank)[i]) += phi * Loss::kink;
       work.terms.at(work.terms.pull, rank)[i] = 0;
     }
   }
 }
 
-// Entries of a row, by ascending center.
+// Writes the memberships of a row, by ascending center.
 template <class Rows>
-void place_entries(Workspace<Rows>& work, int i, ptrdiff_t row, int entries,
-                   const Places<typename Rows::Scalar>& out) {
+void write_memberships(Workspace<Rows>& work, int i, ptrdiff_t row, int entries,
+                       const Assignments<typename Rows::Scalar>& out) {
   auto& order = work.sorted;
   std::iota(order.begin(), order.begin() + entries, 0);
   std::sort(order.begin(), order.begin() + entries, [&](int a, int b) {
     return work.nearest.index_at(a)[i] < work.nearest.index_at(b)[i];
   });
   ptrdiff_t at = out.offsets ? out.offsets[row] : row * entries;
+  const ptrdiff_t end = out.offsets ? out.offsets[row + 1] : at + entries;
   for (int e = 0; e < entries; ++e) {
     const double membership = work.terms.at(work.terms.membership, order[e])[i];
     if (out.offsets && membership == 0) continue;
+    if (at == end) return out.misfit->store(true);
     out.indices[at] = static_cast<std::int32_t>(work.nearest.index_at(order[e])[i]);
     out.memberships[at++] = static_cast<typename Rows::Scalar>(membership);
   }
+  if (at != end) out.misfit->store(true);
 }
 
+// Writes what is wanted of each row of a block.
 template <class Rows>
-void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
-           const Places<typename Rows::Scalar>& out) {
+void write_assignments(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
+                       const Assignments<typename Rows::Scalar>& out) {
   for (int i = 0; i < n_rows; ++i) {
     const ptrdiff_t row = begin + i;
     if (out.labels) out.labels[row] = static_cast<std::int32_t>(work.nearest.labels()[i]);
@@ -171,20 +186,20 @@ void place(Workspace<Rows>& work, ptrdiff_t begin, int n_rows, int entries,
         out.counts[row] += work.terms.at(work.terms.membership, rank)[i] != 0;
       }
     }
-    if (out.memberships) place_entries(work, i, row, entries, out);
+    if (out.memberships) write_memberships(work, i, row, entries, out);
   }
 }
 
 // Calls body(strip, work, begin, n_rows) for every block of every strip, in order within a strip.
 template <class Rows, class Body>
-bool for_each_block(const Rows& rows, const Pass& pass, const Strips& strips, const Wanted& wanted,
-                    Body&& body) {
+bool for_each_block(const Rows& rows, const Pass& pass, const Strips& strips,
+                    const PassOptions& options, Body&& body) {
   const int c = pass.centers.n_clusters;
-  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar), wanted.ranks);
+  const int capacity = block_rows(rows.n_features, sizeof(typename Rows::Scalar), options.ranks);
   const int n_threads = useful_threads(pass.n_threads, strips, c * rows.n_features);
   std::vector<Workspace<Rows>> work;
   work.reserve(n_threads);
-  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, pass, wanted, capacity);
+  for (int t = 0; t < n_threads; ++t) work.emplace_back(rows, pass, options, capacity);
   const auto on_strip = [&](int strip, int thread, const auto& stopped) {
     for (ptrdiff_t begin = strips.begin(strip); begin < strips.end(strip); begin += capacity) {
       if (stopped()) return;
@@ -195,11 +210,12 @@ bool for_each_block(const Rows& rows, const Pass& pass, const Strips& strips, co
   return for_each_strip(strips, n_threads, pass.interrupted, on_strip);
 }
 
-// One pass: moments at the centers if `moments` is given, labels and memberships if `places` is.
-// Returns false if interrupted; what was written then means nothing.
+// One pass: sums at the centers if `out_sums` is given, labels and memberships if `out_rows` is.
+// Returns false if interrupted; what was written is then undefined.
 template <class Rows, class Loss, class Membership>
 bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membership& membership,
-           const Moments* moments, const Places<typename Rows::Scalar>* places, double* objective) {
+           const SweepSums* out_sums, const Assignments<typename Rows::Scalar>* out_rows,
+           double* objective) {
   const int c = pass.centers.n_clusters;
   const ptrdiff_t d = rows.n_features;
   const auto centers = rows.prepare(pass.centers);
@@ -207,7 +223,7 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
   const int entries = membership.n_entries(c) < 0 ? c : membership.n_entries(c);
   const Strips strips = cut(rows, c);
   const double scale = weight_scale(pass.weights, rows.n_rows);
-  StripSums sums(strips.count, c, moments ? d : 0);
+  StripSums sums(strips.count, c, out_sums ? d : 0);
   const auto body = [&](int strip, Workspace<Rows>& work, ptrdiff_t begin, int n_rows) {
     solve_block(work, centers, c, begin, n_rows, loss, membership);
     const double* weights = pass.weights ? pass.weights + begin : nullptr;
@@ -215,25 +231,25 @@ bool sweep(const Rows& rows, const Pass& pass, const Loss& loss, const Membershi
       for (int i = 0; i < n_rows; ++i) work.terms.objective[i] *= weights[i];
     }
     sums.objective(sums.of(strip)) += lane_sum(work.terms.objective.data(), n_rows);
-    if (moments) {
-      pull_or_hold(work, weights, scale, n_rows, loss, sums, sums.of(strip));
-      work.adder.add(work.block, work.nearest, work.terms, n_rows, sums, sums.of(strip));
+    if (out_sums) {
+      compute_pulls(work, weights, scale, n_rows, loss, sums, sums.of(strip));
+      work.accumulator.add(work.block, work.nearest, work.terms, n_rows, sums, sums.of(strip));
     }
-    if (places) place(work, begin, n_rows, entries, *places);
+    if (out_rows) write_assignments(work, begin, n_rows, entries, *out_rows);
   };
-  const Wanted wanted{ranks, Membership::needs_order, moments != nullptr,
-                      places && (places->memberships || places->counts)};
-  if (!for_each_block(rows, pass, strips, wanted, body)) return false;
+  const PassOptions options{ranks, Membership::needs_order, out_sums != nullptr,
+                            out_rows && (out_rows->memberships || out_rows->counts)};
+  if (!for_each_block(rows, pass, strips, options, body)) return false;
 
   double* total = sums.total(pass.n_threads);
   *objective = sums.objective(total);
-  if (moments == nullptr) return true;
+  if (out_sums == nullptr) return true;
   for (ptrdiff_t k = 0; k < c; ++k) {
-    moments->weight[k] = sums.weight(total, k) / scale;
-    moments->hold[k] = sums.hold(total, k) / scale;
+    out_sums->weight[k] = sums.weight(total, k) / scale;
+    out_sums->kink_force[k] = sums.kink_force(total, k) / scale;
     for (ptrdiff_t j = 0; j < d; ++j) {
       const double b = pass.centers.values[k * d + j];
-      moments->pull[k * d + j] = (sums.center(total, k)[j] - sums.weight(total, k) * b) / scale;
+      out_sums->pull[k * d + j] = (sums.center(total, k)[j] - sums.weight(total, k) * b) / scale;
     }
   }
   return true;
@@ -255,7 +271,7 @@ bool update_costs(const Rows& rows, const Pass& pass, const Loss& loss,
       costs[begin + i] = std::min(costs[begin + i], static_cast<T>(loss.value(double(sq_dist[i]))));
     }
   };
-  return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
+  return for_each_block(rows, pass, cut_freely(rows), PassOptions{1}, body);
 }
 
 // totals[k] = sum_i v_i min(costs[i], loss of row i to center k). Losses (n_rows x n_clusters) are
@@ -286,7 +302,7 @@ bool candidate_costs(const Rows& rows, const Pass& pass, const Loss& loss,
       }
     });
   };
-  const bool done = for_each_block(rows, pass, strips, Wanted{1}, body);
+  const bool done = for_each_block(rows, pass, strips, PassOptions{1}, body);
   for (int k = 0; k < c; ++k) {
     totals[k] = 0;
     for (int strip = 0; strip < strips.count; ++strip) {
@@ -320,7 +336,7 @@ bool scaled_distances(const Rows& rows, const Pass& pass, const double* units,
       }
     });
   };
-  return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
+  return for_each_block(rows, pass, cut_freely(rows), PassOptions{1}, body);
 }
 
 // out: n_rows x n_clusters distances.
@@ -338,7 +354,7 @@ bool distances(const Rows& rows, const Pass& pass, typename Rows::Scalar* out) {
       }
     });
   };
-  return for_each_block(rows, pass, cut_freely(rows), Wanted{1}, body);
+  return for_each_block(rows, pass, cut_freely(rows), PassOptions{1}, body);
 }
 
 }  // namespace sfumato

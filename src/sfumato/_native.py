@@ -1,7 +1,8 @@
 """The compiled core for this machine.
 
-There is one extension per instruction-set level, with equal results up to rounding. The environment
-variable ``SFUMATO_LEVEL`` chooses another level than the best.
+There is one extension per instruction-set level, with equal results up to rounding. The best that
+the machine has is loaded; the environment variable ``SFUMATO_LEVEL`` names another. Type checkers
+read ``_core.pyi``, which all levels share.
 """
 
 from __future__ import annotations
@@ -11,33 +12,40 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import joblib
 from threadpoolctl import threadpool_limits
 
 from sfumato import _cpu
 
+if TYPE_CHECKING:
+    from sfumato import _core as core
 
-def load_core() -> Any:
-    """Extension for the best level that this machine has, or for the level that is asked for."""
+__all__ = ["core", "effective_threads"]
+
+
+def load_core() -> ModuleType:
+    """Extension for the level in ``SFUMATO_LEVEL``, by default the best of this machine."""
     levels = _cpu.levels()
-    wanted = os.environ.get("SFUMATO_LEVEL", levels[0])
-    if wanted not in levels:
+    level = os.environ.get("SFUMATO_LEVEL", levels[0])
+    if level not in levels:
         raise ImportError(
-            f"SFUMATO_LEVEL={wanted!r} cannot run on this machine; use one of {levels}."
+            f"SFUMATO_LEVEL={level!r} cannot run on this machine; use one of {levels}."
         )
-    return import_module(f"sfumato._core_{wanted}")
+    return import_module(f"sfumato._core_{level}")
 
 
-core = load_core()
+if not TYPE_CHECKING:
+    core = load_core()
 
 
 def effective_threads(n_threads: int | None) -> int:
     """Number of threads for a pass.
 
     None means as many as OpenMP would use (``OMP_NUM_THREADS`` and ``threadpool_limits``
-    are heeded), and no more than the processors that this process may use.
+    apply), and no more than the processors that this process may use.
     """
     if n_threads is not None:
         return n_threads

@@ -28,7 +28,7 @@ PARTS = [
     (L21(), Simplex(n_active=9)),
 ]
 SHAPES = [(2, 12), (17, 12), (130, 40)]
-"""Features and clusters: sums as dot products and row by row, distances in one stretch and more."""
+"""Features and clusters: sums as dot products and row by row, in one block of features and more."""
 CASES = {
     f"{label(loss)}.{label(rule)}.{storage}.{np.dtype(dtype).name}.{d}.{c}": (
         (loss, rule),

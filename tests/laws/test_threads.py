@@ -1,4 +1,7 @@
-"""The same bits for any number of threads, on data of which every thread gets a share."""
+"""The same bits for any number of threads, on data large enough for several of them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,12 +29,15 @@ from tests.catalogue import (
     sparse_blobs,
 )
 
-N_THREADS = (1, 2, 3, 4, 7)
-N_ROWS, N_FEATURES, N_CLUSTERS = 6000, 6, 8
+N_THREADS = (1, 2, 3, 7)
+NARROW, WIDE = (90_000, 6), (6001, 96)
+N_CLUSTERS = 24
+"""With these shapes a pass uses 7 threads if it may: small passes use one, whatever is given."""
+SHAPES = [(storage, WIDE) for storage in STORAGES] + [("C", NARROW), ("csr32", NARROW)]
 PARTS = [
     (Squared(), Hard()),
     (L21(), Power(3, 1.1)),
-    (Capped(4.0), Power(N_CLUSTERS, 2.0)),
+    (Capped(12.0), Power(N_CLUSTERS, 2.0)),
     (L21(), Simplex(gamma=3.0)),
     (Squared(), Simplex(n_active=2)),
 ]
@@ -43,8 +49,15 @@ MODELS = [
 ]
 
 
-def data(dtype=np.float64):
-    return sparse_blobs(N_ROWS, N_FEATURES).astype(dtype)
+def data(shape, dtype=np.float64):
+    return sparse_blobs(*shape).astype(dtype)
+
+
+def parallel(X, parts, n_threads, weights=None):
+    """Engine whose passes really use so many threads."""
+    engine = make_engine("native", X, *parts, weights, n_threads)
+    assert core.threads_used(engine._rows, N_CLUSTERS, n_threads) == n_threads
+    return engine
 
 
 def assert_same_bits(results):
@@ -57,10 +70,12 @@ def assert_same_bits(results):
 
 def passes(engine):
     """Whatever an engine computes, as arrays."""
-    centers = engine.take(np.arange(0, N_ROWS, N_ROWS // N_CLUSTERS)[:N_CLUSTERS]) + 0.25
+    n_rows = engine.n_rows
+    centers = engine.take(np.arange(0, n_rows, n_rows // N_CLUSTERS)[:N_CLUSTERS]) + 0.25
     statistics, assignment = engine.sweep(centers), engine.assign(centers, distances=True)
-    costs = np.full(N_ROWS, np.inf, dtype=engine.data.dtype)
-    engine.update_costs(costs, centers[:3])
+    costs = np.full(n_rows, np.inf, dtype=engine.data.dtype)
+    engine.update_costs(costs, centers)
+    losses = np.empty((n_rows, N_CLUSTERS), dtype=engine.data.dtype)
     return [
         statistics.pull,
         statistics.weight,
@@ -75,35 +90,42 @@ def passes(engine):
         engine.distances(centers),
         engine.scaled_distances(centers, np.linspace(0.5, 3, N_CLUSTERS)),
         costs,
-        engine.candidate_costs(costs, centers[3:]),
+        engine.candidate_costs(costs, centers - 0.5, losses),
+        losses,
     ]
 
 
-def test_every_thread_has_work():
-    assert core.n_strips(N_ROWS, N_CLUSTERS) >= max(N_THREADS)
+def test_a_pass_starts_as_many_threads_as_it_says():
+    """Counted by the system, in a thread of Python that has not used OpenMP before."""
+    engine = parallel(data(WIDE), PARTS[0], 7)
+    centers = engine.take(np.arange(N_CLUSTERS))
+
+    def started():
+        before = len(list(Path("/proc/self/task").iterdir()))
+        engine.sweep(centers)
+        return len(list(Path("/proc/self/task").iterdir())) - before
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(started).result() == 7 - 1
 
 
 @every_dtype
-@each("storage", STORAGES, ids=str)
+@pytest.mark.parametrize(("storage", "shape"), SHAPES)
 @each("parts", PARTS, ids=repr)
-def test_passes_are_the_same_bits(dtype, storage, parts):
-    X, weights = STORAGES[storage](data(dtype)), row_weights(N_ROWS)
-    assert_same_bits(
-        passes(make_engine("native", X, *parts, weights, n_threads)) for n_threads in N_THREADS
-    )
+def test_passes_are_the_same_bits(dtype, storage, shape, parts):
+    X, weights = STORAGES[storage](data(shape, dtype)), row_weights(shape[0])
+    assert_same_bits(passes(parallel(X, parts, n_threads, weights)) for n_threads in N_THREADS)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_passes_over_integers_are_the_same_bits(dtype):
-    X = np.abs(10 * blobs(N_ROWS, N_FEATURES)).astype(dtype)
-    assert_same_bits(
-        passes(make_engine("native", X, *PARTS[1], n_threads=n_threads)) for n_threads in N_THREADS
-    )
+    X = np.abs(10 * blobs(*NARROW)).astype(dtype)
+    assert_same_bits(passes(parallel(X, PARTS[1], n_threads)) for n_threads in N_THREADS)
 
 
 @each("parts", PARTS, ids=repr)
 def test_repeated_passes_are_the_same_bits(parts):
-    engine = make_engine("native", data(), *parts, n_threads=max(N_THREADS))
+    engine = parallel(data(WIDE), parts, max(N_THREADS))
     assert_same_bits(passes(engine) for _ in range(10))
 
 
@@ -111,7 +133,8 @@ def test_repeated_passes_are_the_same_bits(parts):
 @pytest.mark.parametrize("storage", ["C", "csr32"])
 @each("model", MODELS, ids=lambda model: type(model).__name__)
 def test_fits_are_the_same_bits(dtype, storage, model):
-    X = STORAGES[storage](data(dtype))
+    X = STORAGES[storage](data(WIDE, dtype))
+    parallel(X, PARTS[0], max(N_THREADS))
     parameters = model.get_params(deep=False) | {"random_state": 0, "n_init": 2, "tol": 1e-4}
     fits = (
         type(model)(**parameters).set_params(n_threads=n_threads).fit(X) for n_threads in N_THREADS

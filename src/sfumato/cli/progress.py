@@ -14,8 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 from sklearn.callback import CallbackContext
 
-XX
-"""Description of the passes that iterations make; other passes are described in words."""
+from sfumato._engines.passes import SWEEP
 
 FALLS = 4
 """Number of the last falls of the objective from which the forecast is made; chosen by hand. With

@@ -111,7 +111,7 @@ def transpose_columns(columns: Sequence[NDArray[Any]], out: NDArray[Any]) -> Non
     """Write columns, of shape (n_rows,) each, into the C-ordered rows of ``out``."""
     alike = all(column.dtype == out.dtype and column.flags.c_contiguous for column in columns)
     if alike and out.dtype in (np.float32, np.float64) and out.flags.c_contiguous:
-        getattr(core, f"turn_{out.dtype.name}")(list(columns), out)
+        core.transpose(list(columns), out)
         return
     step = max(16, TRANSPOSED_BYTES // max(1, out.itemsize * out.shape[1]))
     for start in range(0, out.shape[0], step):

@@ -5,7 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import REFCMFS, CappedREFCMFS, stream
-from sfumato.cli.progress import SWEEP, FitProgress, Trend
+from sfumato._engines.passes import SWEEP
+from sfumato.cli.progress import FitProgress, Trend
 
 N_ROWS = 2000
 

@@ -1,4 +1,4 @@
-// Columns, each of them contiguous, become rows: a square of numbers at a time, in registers.
+// Columns, each of them contiguous, written as rows: a square of numbers at a time, in registers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace sfumato {
 
 // out: n_rows x n_columns.
 template <class T>
-void turn(const T* const* columns, ptrdiff_t n_columns, ptrdiff_t n_rows, T* out) {
+void transpose(const T* const* columns, ptrdiff_t n_columns, ptrdiff_t n_rows, T* out) {
   using L = Lanes<T>;
   const ptrdiff_t whole_rows = n_rows / L::width * L::width;
   const ptrdiff_t whole_columns = n_columns / L::width * L::width;
