@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
 
-from sfumato import REFCMFS, CappedREFCMFS, FuzzyClustering, stream
+from sfumato import L21, REFCMFS, CappedREFCMFS, FuzzyClustering, Hard, stream
+from sfumato._native import core
 from sfumato._problem import Problem
 from sfumato._solvers.online import OnlineState
 from tests.catalogue import blobs, make_engine, row_weights
@@ -172,7 +173,9 @@ def test_a_weight_is_worth_copies_and_order_does_not_matter(estimator: BaseEstim
 
 @every_estimator
 def test_the_same_bits_for_any_number_of_threads(estimator: BaseEstimator) -> None:
-    batches = [some(3000, seed) for seed in range(3)]
+    batches = [np.tile(some(6000, seed), 67) for seed in range(3)]
+    engine = make_engine("native", batches[0], L21(), Hard())
+    assert core.threads_used(engine._rows, 4, 3) == 3  # A smaller batch would use one.
     first, *others = (learned(estimator.set_params(n_threads=n), batches) for n in (1, 2, 3))
     for other in others:
         assert_array_equal(other.cluster_centers_, first.cluster_centers_)
