@@ -117,7 +117,7 @@ class DenseRows<T>::Block {
   int batch() const { return kBatch; }
 
   // One entry per row of a tile, center by center, tile by tile from the one that begins at
-  // `first`; rows behind the last of the block hold anything.
+  // `first`; rows after the last of the block are undefined.
   void distances(const Centers& centers, int n_clusters, int first, int n_tiles, T* out) const {
     const T* tiles = tiles_.data() + first / kTileRows<T> * tile_size_;
     batch_distances(tiles, tile_size_, n_tiles, centers.data(), n_clusters, rows_.n_features, out);
