@@ -121,8 +121,8 @@ class Source:
 
         def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
             inner = whole
-            if chunk_rows is not None:
-                inner = stream(self.path, key=key, chunk_rows=chunk_rows)
+            if chunk_rows is not None and self.path.suffix.lower() != ".npz":
+                inner = stream(self.path, chunk_rows=chunk_rows)
             ids = place[self.id_column] if with_ids and self.id_column is not None else None
             return inner if names == available and ids is None else select(inner, ids=ids)
 

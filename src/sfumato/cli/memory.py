@@ -32,11 +32,12 @@ UNKNOWN = 4 * 10**9
 BASE = 250 * 10**6
 """Bytes of Python with NumPy, SciPy, scikit-learn, pandas and Arrow: 207 MB measured after their
 import, 220 MB and more after their use."""
-TABLE_COPIES = 3.0
-"""Copies of a table of doubles in memory while Parquet is read: 2.9 measured."""
-TEXT_COPIES, PARSED_COPIES = 1.0, 2.5
-"""Copies in memory while CSV is read: of its text, and of its numbers as doubles; 1.0 and 2.4
-measured."""
+TABLE_COPIES, PARSED_COPIES = 1.0, 1.25
+"""Copies of the numbers of a file, as doubles, that are in memory while Parquet and CSV are read;
+1.0 and 1.0 to 1.3 measured as the slope from files of 50 MB to files of 160 MB."""
+READER_BYTES, READER_COPIES = 90 * 10**6, 3.0
+"""Bytes that the reader takes beside them, at most, and their ratio to the numbers of a small file:
+60 to 85 MB measured for these files, and 3 times the numbers of a CSV file of 50 MB."""
 RESULT_BYTES, MEMBERSHIP_BYTES = 40, 80
 """Bytes of the results of a row, and of each of its memberships, in the tables; chosen by hand."""
 HEAD_BYTES = 1 << 16
@@ -142,7 +143,9 @@ def _csv(source: Source) -> tuple[float, float]:
     lines = max(1, head.count(b"\n"))
     n_rows = size * lines / max(1, len(head))
     columns = 1 + head.partition(b"\n")[0].count(source.separator.encode())
-    return n_rows, TEXT_COPIES * size + PARSED_COPIES * n_rows * columns * 8
+    values = n_rows * columns * 8
+    ids = size if source.id_column is not None else 0  # At most: they are kept as text.
+    return n_rows, ids + PARSED_COPIES * values + _reader(values)
 
 
 def _parquet(source: Source) -> tuple[float, float]:
@@ -151,7 +154,12 @@ def _parquet(source: Source) -> tuple[float, float]:
     found = parquet.read_metadata(source.path)
     stored = sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups))
     values = found.num_rows * found.num_columns * 8
-    return found.num_rows, TABLE_COPIES * max(values, stored)
+    return found.num_rows, TABLE_COPIES * max(values, stored) + _reader(values)
+
+
+def _reader(values: float) -> float:
+    """Bytes that a reader takes beside numbers of this size."""
+    return min(READER_BYTES, READER_COPIES * values)
 
 
 def _npy(source: Source) -> tuple[float, float]:

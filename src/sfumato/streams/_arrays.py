@@ -247,7 +247,7 @@ class NpyStream(FileStream):
                 yield Chunk(rows=rows, weights=None, location=Location(str(path), start))
 
     def collect(self) -> Chunk:
-        if len(self.paths) > 1 or not self.n_rows:
+        if len(self.paths) > 1 or not self.n_rows or self._headers[0].dtype != self.dtype:
             return super().collect()
         self._check_unchanged()
         rows = np.load(self.paths[0], mmap_mode="r", allow_pickle=False)

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from sfumato._data import Chunk as Chunk
 from sfumato._data import Location as Location
 from sfumato.exceptions import StreamError, one_line
-from sfumato.streams._rows import AHEAD, BufferRing
+from sfumato.streams._rows import AHEAD, BufferRing, RowStack
 
 CHUNK_BYTES = 1 << 25
 """Default size of a chunk in bytes, 32 MiB, chosen by hand. It does not depend on the machine,
@@ -128,16 +127,20 @@ class Stream(ABC):
         Chunk
             All rows, with their weights and ids; the rows of an .npy file are a memory map.
         """
-        parts: list[deque[Any]] = [deque(), deque(), deque()]
+        rows, weights, ids = (RowStack(self.n_rows) for _ in range(3))
         with closing(self.chunks()) as chunks:
             for chunk in chunks:
-                copied = None if chunk.weights is None else chunk.weights.copy()
-                for column, part in zip(parts, (chunk.rows.copy(), copied, chunk.ids), strict=True):
-                    column.append(part)
-        if not parts[0]:
+                rows.add(chunk.rows)
+                weights.add(chunk.weights)
+                ids.add(chunk.ids)
+        if not self.n_rows:
             raise StreamError(f"{self.source} holds no rows; give at least one.")
-        rows, weights, ids = map(_stack, parts)
-        return Chunk(rows=rows, weights=weights, location=Location(self.source, 0), ids=ids)
+        return Chunk(
+            rows=rows.all(),
+            weights=weights.all(),
+            location=Location(self.source, 0),
+            ids=ids.all(),
+        )
 
     def describe(self, location: Location, row: int, column: int | None = None) -> str:
         """Name of an entry for messages: the file, the row within it, and the column.
@@ -187,27 +190,6 @@ class Stream(ABC):
                 f"{self.source} had {len(self._sizes)} chunks in the first pass, but ended after "
                 f"{count} in a later one; it must give the same rows every time."
             )
-
-
-def _stack(parts: deque[Any]) -> Any:
-    """Arrays one below the other; each part is freed as soon as it is copied."""
-    first = parts[0]
-    if first is None:
-        return None
-    if sp.issparse(first):
-        return sp.csr_array(sp.vstack(list(parts), format="csr"))
-    if not isinstance(first, np.ndarray):  # Arrow arrays, which are not copied.
-        import pyarrow as pa
-
-        return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
-    shape = (sum(map(len, parts)), *first.shape[1:])
-    stacked = np.empty(shape, np.result_type(*{part.dtype for part in parts}))
-    end = 0
-    while parts:
-        part = parts.popleft()
-        stacked[end : end + len(part)] = part
-        end += len(part)
-    return stacked
 
 
 def default_rows(row_bytes: float) -> int:

@@ -30,6 +30,10 @@ RING = AHEAD + 2
 CACHE_LINE = 64
 """Bytes of a cache line; loads of vectors that straddle two lines are slower."""
 
+GROWTH = 1.25
+"""Factor by which an array grows whose number of rows is not known; chosen by hand. Up to a fifth
+of its memory is unused until all rows are there."""
+
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Type of the rows of chunks that are made from numbers of this type."""
@@ -140,3 +144,52 @@ class BufferRing:
             self._buffers[self._turn] = spare[skip : skip + size]
         found = self._buffers[self._turn][:size].view(dtype)
         return found.reshape(n_rows, n_features)
+
+
+class RowStack:
+    """Arrays of consecutive rows one below the other: ndarrays, CSR or Arrow arrays.
+
+    Dense rows are written into one array, which grows if their number is not known, so that there
+    is never a second copy of all of them.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Number of all rows, if known.
+    """
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._expected, self._end = n_rows or 0, 0
+        self._dense: NDArray[Any] | None = None
+        self._parts: list[Any] = []
+
+    def add(self, part: Any) -> None:
+        """Append a copy of the rows of a chunk; None is ignored."""
+        if isinstance(part, np.ndarray):
+            self._add_dense(part)
+        elif part is not None:  # Arrow arrays are never written to.
+            self._parts.append(part.copy() if sp.issparse(part) else part)
+
+    def _add_dense(self, part: NDArray[Any]) -> None:
+        begin, self._end = self._end, self._end + len(part)
+        if self._dense is None:
+            self._dense = np.empty((max(self._expected, len(part)), *part.shape[1:]), part.dtype)
+        elif self._dense.dtype != part.dtype:
+            self._dense = self._dense.astype(np.result_type(self._dense, part))
+        if self._end > len(self._dense):
+            grown = max(self._end, int(GROWTH * len(self._dense)))
+            self._dense.resize((grown, *part.shape[1:]), refcheck=False)
+        self._dense[begin : self._end] = part
+
+    def all(self) -> Any:
+        """All rows; None if there are none."""
+        if self._dense is not None:
+            self._dense.resize((self._end, *self._dense.shape[1:]), refcheck=False)
+            return self._dense
+        if not self._parts:
+            return None
+        if sp.issparse(self._parts[0]):
+            return sp.csr_array(sp.vstack(self._parts, format="csr"))
+        import pyarrow as pa
+
+        return pa.chunked_array([chunk for part in self._parts for chunk in part.chunks])

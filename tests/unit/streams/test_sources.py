@@ -144,3 +144,54 @@ def test_missing_numbers_are_nan_in_their_place(tmp_path: Path) -> None:
         folder = tmp_path / kind
         folder.mkdir()
         np.testing.assert_array_equal(made.read(stream(made.ALL[kind](rows, folder))), rows)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "uint8"])
+@pytest.mark.parametrize("kind", made.ALL)
+def test_all_rows_are_collected_in_memory(kind: str, dtype: str, tmp_path: Path) -> None:
+    rows, found = make(kind, dtype, tmp_path)
+    whole = found.collect()
+    np.testing.assert_array_equal(made.dense(whole.rows), rows)
+    assert whole.rows.dtype == found.dtype
+    assert sp.issparse(whole.rows) == found.is_sparse
+    assert (whole.weights is None) == (kind != "weighted")
+    assert isinstance(whole.rows, np.memmap) == (kind in ("npy", "fortran"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npy", "array"])
+def test_no_rows_cannot_be_collected(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(StreamError, match="holds no rows; give at least one"):
+        stream(made.ALL[kind](np.empty((0, 3)), tmp_path)).collect()
+
+
+def test_weights_and_identifiers_are_collected(tmp_path: Path) -> None:
+    rows = rows_of("float64")
+    for kind in ("csv", "parquet"):
+        path = made.ALL[kind](rows, tmp_path)
+        whole = stream(path, weights="f1", ids="f2", chunk_rows=3).collect()
+        np.testing.assert_array_equal(whole.rows[:, 0], rows[:, 0])
+        np.testing.assert_array_equal(whole.weights, rows[:, 1])
+        np.testing.assert_array_equal([float(value.as_py()) for value in whole.ids], rows[:, 2])
+
+
+def test_chunks_of_several_types_are_collected_in_the_widest() -> None:
+    parts = [np.ones((2, 3), np.float32), np.full((5, 3), 0.1), np.ones((1, 3), np.float32)]
+    whole = stream(parts).collect()
+    np.testing.assert_array_equal(whole.rows, np.concatenate(parts))
+    assert whole.rows.dtype == np.float64
+
+
+def test_arrays_in_archives(tmp_path: Path) -> None:
+    path, rows = tmp_path / "rows.npz", rows_of("float32")
+    np.savez(path, X=rows, y=rows[:, 0])
+    found = stream(path, key="X", chunk_rows=7)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(made.read(found), rows)
+    with pytest.raises(StreamError, match="holds the arrays X, y, not Z; choose one with key="):
+        stream(path, key="Z")
+    with pytest.raises(ValueError, match=r"key= is for \.npz files only"):
+        stream(rows, key="X")
+    sp.save_npz(path, sp.csc_array(rows))
+    sparse = stream(path)
+    assert sparse.is_sparse
+    np.testing.assert_array_equal(made.read(sparse), rows)
