@@ -210,11 +210,11 @@ class NpyStream(FileStream):
         Rows per chunk.
     """
 
-    # Reading costs a copy: about 0.17 s of processor time per GB where the file is in the page
-    # cache, against 0.03 s for a map whose pages are dropped behind the consumer. But whoever
-    # shortens a file that is mapped (np.save to the same path does) kills the process that touches
-    # it, without a message and with all its results; an error of a read can be told. Reads also
-    # wait in the thread that reads ahead, where page faults would stop the threads that compute.
+    # Reading costs a copy: about 0.17 s of processor time per GB if the file is in the page cache,
+    # against 0.03 s for a memory map whose pages are dropped behind the consumer. But if a mapped
+    # file is shortened (np.save to the same path does), a process that touches it is killed without
+    # a message; an error of a read can be reported. Reads also wait in the prefetch thread, where
+    # page faults would stop the threads that compute.
 
     def __init__(self, paths: Sequence[Path], chunk_rows: int | None = None) -> None:
         super().__init__(paths)
@@ -262,12 +262,12 @@ def _fill_by_rows(file: FileIO, header: Header, start: int, rows: NDArray[Any]) 
 
 def _fill_by_columns(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:
     """The same for a file in Fortran order: a slice of each column, then the transpose."""
-    pieces = np.empty((rows.shape[1], rows.shape[0]), header.dtype)
-    for column, piece in enumerate(pieces):
+    columns = np.empty((rows.shape[1], rows.shape[0]), header.dtype)
+    for column, values in enumerate(columns):
         before = (column * header.shape[0] + start) * header.dtype.itemsize
-        if not _fill_bytes(file, header.offset + before, piece):
+        if not _fill_bytes(file, header.offset + before, values):
             return False
-    transpose_columns(list(pieces), rows)
+    transpose_columns(list(columns), rows)
     return True
 
 
