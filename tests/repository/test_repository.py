@@ -266,6 +266,15 @@ def test_exceptions_are_needed() -> None:
 # Texts.
 
 
+def test_the_map_names_every_module_and_fits_on_two_pages() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\w+", text[text.index("## The tree") : text.index("## Statistics")]))
+    headers = [path for path in NATIVE if path.suffix == ".hpp"]
+    missing = {path.stem for path in [*SOURCES, *headers]} - named
+    assert missing == set()
+    assert len(text.splitlines()) <= 120
+
+
 def test_no_paths_of_a_machine() -> None:
     homes = ["home", "root", "work", "Users", "tmp"]
     pattern = re.compile(r"(?<![\w.$}>])/(" + "|".join(homes) + r")/\w|[A-Z]:\\\\?\w")
