@@ -5,13 +5,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo test lint format stub bench sanitize tsan clean
+.PHONY: demo check test lint format stub bench sanitize tsan clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
 
 test: $(VENV)/built sanitize
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# For the daily loop, under a minute: a few cases of every test that is not marked slow.
+check: $(VENV)/built
+	$(BIN)/ruff check
+	$(BIN)/python -m pytest --tier check --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/built
 	$(BIN)/ruff check
@@ -44,8 +49,8 @@ build/sanitize: tests/native/sanitize.cpp $(HEADERS)
 	mkdir -p build
 	$(CXX) $(NATIVE_FLAGS) $(SANITIZER_FLAGS) -fsanitize=address,undefined $< -o $@
 
-# The same with the thread sanitizer. It needs Clang, libomp and its libarcher (apt install clang
-# libomp-dev): the sanitizer does not see how GCC's libgomp synchronizes, and finds races everywhere.
+# The same with the thread sanitizer. It needs Clang, libomp and its libarcher (on Debian 12: clang, libomp-dev,
+# libclang-rt-14-dev): the sanitizer does not see how GCC's libgomp synchronizes, and finds races everywhere.
 tsan: build/tsan
 	OMP_NUM_THREADS=4 TSAN_OPTIONS=ignore_noninstrumented_modules=1 ./build/tsan
 

@@ -121,6 +121,7 @@ def test_all_centers_equal(engine_name, dtype, n_active):
 
 @every_other_engine
 @pytest.mark.parametrize("n_clusters", [8, 65])
+@pytest.mark.slow
 def test_every_number_of_active_centers(engine_name, n_clusters):
     X, centers = tied_rows(41, 2), tied_centers(n_clusters, 2)
     for n_active in range(1, n_clusters + 1):

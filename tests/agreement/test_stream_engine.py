@@ -72,6 +72,7 @@ def bits(statistics: Any) -> bytes:
 
 @every_storage
 @every_loss
+@pytest.mark.slow
 def test_sweeps_agree(storage: str, loss: Loss) -> None:
     rows, centers = clear_rows(storage)
     weights, tolerance = some_weights(60), SINGLE if storage == "float32" else TOLERANCE
@@ -216,6 +217,7 @@ def in_chunks_again(weights: Any) -> Any:
     return ChunkedEngine(known.data, known.problem, 1, known.inner)
 
 
+@pytest.mark.slow
 def test_stand_ins_stand_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A far cluster is there in every draw, however few its rows; sums are right on average.
 

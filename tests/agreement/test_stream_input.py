@@ -61,6 +61,7 @@ def test_empty_streams() -> None:
         model.score(stream(ROWS[:0]))
 
 
+@pytest.mark.slow
 def test_weights_may_come_in_every_way() -> None:
     weights = np.arange(200) % 4
     frame = pd.DataFrame(ROWS, columns=["a", "b", "c"])
@@ -148,6 +149,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_prompt() -> None:
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", LONG_FIT],

@@ -284,6 +284,7 @@ needs_proc = pytest.mark.skipif(
 
 
 @needs_proc
+@pytest.mark.slow
 def test_no_array_is_copied_whole(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     # Above 32 MB, so that memory goes back to the system as soon as it is freed.
@@ -311,6 +312,7 @@ print(json.dumps(shares))
 
 
 @needs_proc
+@pytest.mark.slow
 def test_wide_sparse_rows_fit_into_memory() -> None:
     # As a dense array this would be 16 gigabytes.
     script = """

@@ -68,6 +68,7 @@ class GoodEnough:
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
+@pytest.mark.slow
 def test_ten_starts_reach_the_best_objective(name: str) -> None:
     file = data_file(name)
     known = DATA_SETS[name]

@@ -65,6 +65,7 @@ def check_imports() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_imports_go_downwards_and_to_public_names(check_imports: ModuleType) -> None:
     assert check_imports.check(ROOT) == []
 
@@ -134,6 +135,7 @@ def run(code: str, **options: Any) -> str:
 EXTRAS = ("click", "matplotlib", "pandas", "polars", "pyarrow", "rich")
 
 
+@pytest.mark.slow
 def test_the_package_imports_none_of_its_extras() -> None:
     # scikit-learn itself imports pandas where it finds it, so only what comes on top counts.
     code = f"""
@@ -148,6 +150,7 @@ print(sorted(new & set({EXTRAS})))
     assert run(code) == "[]\n"
 
 
+@pytest.mark.slow
 def test_the_package_works_without_its_extras() -> None:
     code = f"""
 import sys
@@ -158,6 +161,7 @@ print(sfumato.REFCMFS(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]]).predi
     assert run(code) == "(1,)\n"
 
 
+@pytest.mark.slow
 def test_the_package_imports_nothing_private() -> None:
     code = """
 import builtins
@@ -310,6 +314,7 @@ def test_the_readme_has_an_example_of_ten_lines() -> None:
     assert len(examples[0].splitlines()) <= 12
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     for example in python_examples(ROOT / "README.md"):
         shown = run(example, cwd=tmp_path)

@@ -23,6 +23,7 @@ def test_help_imports_click_alone(words):
     assert found.stderr == "set()\n"
 
 
+@pytest.mark.slow
 def test_import_of_the_library_is_light():
     """scikit-learn brings pandas and rich itself where they are installed; we add nothing."""
     code = (

@@ -39,6 +39,7 @@ def start(*words, **options):
 
 
 class TestProcess:
+    @pytest.mark.slow
     def test_full_disk(self):
         make_parts(20_000)
         before = names_here()
@@ -55,6 +56,7 @@ class TestProcess:
             assert told.count(b"\n") == 1
             assert names_here() == before
 
+    @pytest.mark.slow
     def test_ctrl_c_and_the_bar(self):
         make_parts(100_000)
         ours, theirs = pty.openpty()
@@ -82,6 +84,7 @@ class TestProcess:
             process.stdout.close()
             os.close(ours)
 
+    @pytest.mark.slow
     def test_killed_and_started_again(self):
         make_parts(40_000)
         words = ["rows", "-k", 12, "--tol", 1e-12, "--max-iter", 60, "--format", "parquet"]
@@ -108,6 +111,7 @@ class TestProcess:
         assert one["objective"] == two["objective"]
 
     @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux")
+    @pytest.mark.slow
     def test_memory_stays_within_the_limit(self):
         """A file of 300 MB. Not by ru_maxrss, which begins with the peak of whoever forks."""
         rows = np.random.default_rng(0).normal(size=(100_000, 32))

@@ -138,6 +138,7 @@ class TestSameAsInMemory:
 
     @pytest.mark.usefixtures("streaming")
     @pytest.mark.parametrize("kind", ["csv", "parquet", "npy"])
+    @pytest.mark.slow
     def test_columns(self, frame, kind):
         names = ["x2", "x0"] if kind == "npy" else ["c", "a"]
         path = write(frame, kind)

@@ -266,7 +266,7 @@ class TestErrors:
     def test_missing_value_in_an_array(self):
         np.save("t.npy", np.array([[1.0, 2.0], [3.0, np.nan]]))
         result = run("cluster", "t.npy", "--n-clusters", 2)
-        assert_fails(result, "t.npy: Input X contains NaN", "column 1")
+        assert_fails(result, "Input X contains NaN, first at t.npy", "column 1")
 
     def test_missing_file(self):
         assert_fails(run("cluster", "none.csv", "--n-clusters", 2), "none.csv does not exist")
@@ -311,6 +311,7 @@ class TestErrors:
 
 
 class TestDemo:
+    @pytest.mark.slow
     def test_demo(self):
         result = run("demo")
         assert result.exit_code == 0, result.output
@@ -325,12 +326,14 @@ class TestDemo:
 
 
 class TestProcess:
+    @pytest.mark.slow
     def test_cluster(self, csv):
         result = run_process("cluster", csv, "--n-clusters", 3, "--exclude", "name")
         assert result.returncode == 0
         assert result.stderr == "", "no bar where nobody watches"
         assert len(pd.read_csv("blobs-clusters/labels.csv")) == 90
 
+    @pytest.mark.slow
     def test_error(self):
         result = run_process("cluster", "none.csv", "--n-clusters", 2)
         assert result.returncode == 2
@@ -339,6 +342,7 @@ class TestProcess:
     def test_version(self):
         assert run("--version").stdout == "sfumato, version 0.1.0\n"
 
+    @pytest.mark.slow
     def test_ctrl_c_during_a_long_fit(self):
         """With the error stream on a terminal, so that the bar shows when the fit has begun."""
         np.save("t.npy", np.random.default_rng(0).normal(size=(20_000, 10)))

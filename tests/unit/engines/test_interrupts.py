@@ -36,6 +36,7 @@ print("finished")
 
 
 @pytest.mark.parametrize(("phase", "after"), [("seeding", 0.5), ("loop", 1.5)])
+@pytest.mark.slow
 def test_ctrl_c_is_prompt(phase: str, after: float) -> None:
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", LONG_FIT, phase],

@@ -119,6 +119,7 @@ def digits():
         yield
 
 
+@pytest.mark.slow
 def test_log2(found):
     exact = [mpmath.log(number, 2) for number in normal_numbers().tolist()]
     size = np.array([abs(float(e)) for e in exact])

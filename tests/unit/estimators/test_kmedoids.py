@@ -272,6 +272,7 @@ def test_the_size_of_blocks_does_not_matter(
     assert_allclose(expected.transform(X), distances, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_the_square_matrix_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
     X = blobs(2000, 2, 3)
     monkeypatch.setattr(_kmedoids, "BLOCK_SIZE", 1 << 16)

@@ -308,6 +308,7 @@ def test_pipeline_with_soft_memberships():
     assert names == ["landmarkspectralembedding0", "landmarkspectralembedding1"]
 
 
+@pytest.mark.slow
 def test_images_are_separated_better_than_by_k_means():
     file = data_file("coil20")
     with np.load(file) as stored:

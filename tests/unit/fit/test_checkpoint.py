@@ -104,6 +104,7 @@ def test_ways_to_start_and_to_step(
 
 @pytest.mark.parametrize("kind", ["native", "stream"])
 @pytest.mark.parametrize("n_init", ["auto", 3])
+@pytest.mark.slow
 def test_rows_without_outliers_under_a_capped_loss(
     kind: str, n_init: Any, sweeps: Sweeps, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def kill_after_progress(process: BaseProcess, folder: Path, wait: float) -> None
 
 
 @pytest.mark.parametrize("kind", ["array", "stream"])
+@pytest.mark.slow
 def test_killed_fits_end_with_the_same_bits(kind: str, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", blobs(200, 3, n_clusters=4))
     expected = finish(start(kind, tmp_path, resumable=False), tmp_path)
@@ -107,6 +108,7 @@ def test_killed_fits_end_with_the_same_bits(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path / "state.partial").exists()
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """As on a full disk: the fit goes on, and the former file is whole."""
     np.save(tmp_path / "rows.npy", blobs(200, 3, n_clusters=4))

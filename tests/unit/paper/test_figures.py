@@ -63,12 +63,14 @@ def drawn():
     }
 
 
+@pytest.mark.slow
 def test_axes_have_names(drawn):
     for name, figure in drawn.items():
         assert all(labels(figure)), name
         assert figure.axes[0].get_title(), name
 
 
+@pytest.mark.slow
 def test_figures_can_be_written_and_are_not_blank(drawn, tmp_path):
     for name, figure in drawn.items():
         save(figure, tmp_path / f"{name}.png")

@@ -230,6 +230,7 @@ def one_figure(monkeypatch):
     monkeypatch.setattr(report, "draw", lambda *given: {"ranking": Figure()})
 
 
+@pytest.mark.slow
 def test_all_files_are_there_and_nothing_else(output):
     pictures = {f"figures/{name}.{ending}" for name in NAMES for ending in ("png", "svg")}
     assert set(contents(output)) == TEXTS | pictures | {"illustrations/digits.npz"}

@@ -37,6 +37,7 @@ def seen_by(store, cells, limit=60.0):
     return seen
 
 
+@pytest.mark.slow
 def test_every_cell_has_an_outcome_and_none_is_run_again(store):
     seen = seen_by(store, CELLS)
     found = store.load()
@@ -52,6 +53,7 @@ def test_every_cell_has_an_outcome_and_none_is_run_again(store):
     assert store.path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_is_too_slow_has_a_reason_and_is_tried_again_only_with_more_time(store):
     cells = [Cell("digits", "SC", seed) for seed in range(6)]
     seen_by(store, cells, limit=0.2)
@@ -65,6 +67,7 @@ def test_what_is_too_slow_has_a_reason_and_is_tried_again_only_with_more_time(st
     assert not any(store.load()[cell].error for cell in cells[:2])
 
 
+@pytest.mark.slow
 def test_a_slow_choice_of_parameters_does_not_condemn_the_others(store):
     store.add(Run(Cell("digits", "REFCMFS", 0, Parameters(9, 1.5)), 60, error="more than 60 s"))
     seen_by(store, [CELLS[1]])
@@ -72,6 +75,7 @@ def test_a_slow_choice_of_parameters_does_not_condemn_the_others(store):
 
 
 @pytest.mark.parametrize("error", ["its process died with exit code -9", "not enough memory"])
+@pytest.mark.slow
 def test_what_may_have_been_an_accident_is_tried_again(store, error):
     store.add(Run(CELLS[0], 1.0, error=error))
     seen_by(store, CELLS[:1])
@@ -135,6 +139,7 @@ def is_empty(session: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
     first = start(tmp_path)
     wait_for(lambda: len(lines(tmp_path)) > 3)
@@ -169,6 +174,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.slow
 def test_processes_end_with_the_one_that_started_them_even_if_busy(tmp_path):
     (tmp_path / "busy.py").write_text(BUSY)
     process = subprocess.Popen(
@@ -182,6 +188,7 @@ def test_processes_end_with_the_one_that_started_them_even_if_busy(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.slow
 def test_interrupting_leaves_nothing_running(tmp_path):
     process = start(tmp_path)
     wait_for(lambda: len(lines(tmp_path)) > 1)

@@ -125,7 +125,7 @@ class Watched(FitProgress):
     """Writes down where the bar stands whenever a task ends."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(1e-7)
         self.stands = []
 
     def on_fit_task_end(self, estimator, context):
@@ -134,10 +134,11 @@ class Watched(FitProgress):
         self.stands.append((task.completed, task.total))
 
 
-def test_the_bar_of_a_race_only_goes_forward_and_ends_full():
+def test_the_bar_of_several_starts_only_goes_forward_and_ends_full():
     watched = Watched()
     REFCMFS(6, fuzzifier=1.5, random_state=0).set_callbacks(watched).fit(blobs(200, 3, 6))
     completed, totals = np.array(watched.stands).T
     assert (np.diff(completed) >= 0).all()
-    assert completed[-1] == totals[-1] == RACE.starts * REFCMFS().max_iter
+    assert totals[-1] == RACE.starts
+    np.testing.assert_allclose(completed[-1], totals[-1])
     assert completed[len(completed) // 4] < totals[-1]

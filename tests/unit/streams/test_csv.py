@@ -48,6 +48,7 @@ def test_a_bad_line_is_named_as_an_editor_counts(
 
 
 @pytest.mark.parametrize(("line", "ending"), [("1,x", "csv"), ("1,2,3", "csv.gz")])
+@pytest.mark.slow
 def test_a_bad_line_is_found_after_millions(line: str, ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"rows.{ending}"
     text = "a,b\n" + "1,2\n" * 2_999_998 + line + "\n" + "1,2\n"

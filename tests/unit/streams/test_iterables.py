@@ -20,6 +20,7 @@ from tests.unit.streams import made
 GOOD = np.ones((2, 3))
 
 
+@pytest.mark.slow
 def test_ten_thousand_tiny_chunks() -> None:
     found = stream([np.full((1, 2), float(index)) for index in range(10_000)])
     for _ in range(2):

@@ -98,6 +98,7 @@ print(peak() - before, total)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.slow
 def test_a_pass_takes_a_few_chunks_of_memory(order: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.npy"
     rows = np.lib.format.open_memmap(

@@ -185,6 +185,7 @@ except OSError as error:
 
 
 @pytest.mark.parametrize("limit", [0, 3, 10_000_000])
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing(limit: int, tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
     done = subprocess.run(

@@ -75,6 +75,7 @@ def later(seconds: float, action: Callable[[], Any]) -> threading.Timer:
 # Workers that come back.
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_pass(
     client: distributed.Client, expected: FuzzyClustering
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_worker_killed_in_the_middle_of_a_pass(
     assert victim not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_persisted_chunks_of_a_killed_worker(
     client: distributed.Client, expected: FuzzyClustering
 ) -> None:
@@ -99,6 +101,7 @@ def test_persisted_chunks_of_a_killed_worker(
     client.wait_for_workers(2, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_worker_paused_for_seconds(client: distributed.Client, expected: FuzzyClustering) -> None:
     victim = next(iter(client.run(os.getpid).values()))
     os.kill(victim, signal.SIGSTOP)
@@ -132,6 +135,7 @@ def lonely() -> Iterator[distributed.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_all_workers_gone(lonely: distributed.Client) -> None:
     worker = start_worker(lonely.scheduler.address)
     try:
@@ -155,6 +159,7 @@ def test_all_workers_gone(lonely: distributed.Client) -> None:
         worker.wait()
 
 
+@pytest.mark.slow
 def test_workers_that_come_in_time(lonely: distributed.Client, expected: FuzzyClustering) -> None:
     workers: list[subprocess.Popen[bytes]] = []
     timer = later(0.5, lambda: workers.append(start_worker(lonely.scheduler.address)))
@@ -180,6 +185,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_the_scheduler_gone() -> None:
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", LONELY_SCHEDULER],
@@ -241,6 +247,7 @@ def test_a_timeout_of_a_task_is_its_own(client: distributed.Client) -> None:
         fitted(slow_rows(0.0).map_blocks(late, dtype=float, meta=np.empty((0, 40))))
 
 
+@pytest.mark.slow
 def test_a_fit_inside_a_task(client: distributed.Client, expected: FuzzyClustering) -> None:
     """With as many such fits as workers, each waits for tasks that need a thread."""
     array = slow_rows(0.0)
@@ -284,6 +291,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_prompt_and_leaves_nothing_running(tmp_path: Any) -> None:
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)

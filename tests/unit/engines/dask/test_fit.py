@@ -68,6 +68,7 @@ def test_the_same_as_in_memory_and_from_a_stream(loss: Any, membership: Any) -> 
 
 
 @ignore_iterations
+@pytest.mark.slow
 def test_the_same_bits_by_any_scheduler(client: distributed.Client) -> None:
     X = blobs(300)
     init = start_near(X)
@@ -103,6 +104,7 @@ def test_a_seeded_fit_repeats_to_the_bit(client: distributed.Client) -> None:
     assert first.n_iter_ == second.n_iter_
 
 
+@pytest.mark.slow
 def test_seeds_from_sorted_chunks_are_as_good() -> None:
     """200 chunks sorted by cluster: the median final objective is that of a fit at hand."""
     rng = np.random.default_rng(0)

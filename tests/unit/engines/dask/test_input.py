@@ -88,6 +88,7 @@ def test_chunks_of_one_row() -> None:
     assert_fits(da.from_array(X, chunks=(1, -1)))
 
 
+@pytest.mark.slow
 def test_ten_thousand_tiny_chunks() -> None:
     rows = blobs(20_000)
     start = start_near(rows)
@@ -146,6 +147,7 @@ def test_frames_with_weights_from_a_column() -> None:
     assert_fits(table[["x", "y", "z"]], table["weight"], of=WEIGHTS)
 
 
+@pytest.mark.slow
 def test_frames_that_a_cluster_holds(client: distributed.Client) -> None:
     with dask.config.set(scheduler="distributed"):
         table = frame().persist()
