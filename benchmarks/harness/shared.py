@@ -32,7 +32,8 @@ LARGE = ("yaleb", "coil100")
 
 
 def data_folder() -> Path:
-    return Path(os.environ.get("SFUMATO_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    """Folder of the paper's data sets: the one that SFUMATO_DATA names, or an empty name."""
+    return Path(os.environ.get("SFUMATO_DATA", ""))
 
 
 def paper_sets(quick: bool) -> Iterator[tuple[str, np.ndarray | None, int, int]]:

@@ -23,7 +23,7 @@ from sfumato import _cpu
 if TYPE_CHECKING:
     from sfumato import _core as core
 
-__all__ = ["core", "effective_threads"]
+__all__ = ["core", "effective_threads", "single_blas_thread"]
 
 
 def load_core() -> ModuleType:

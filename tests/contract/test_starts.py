@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
 
 from sfumato import REFCMFS, Capped, FuzzyClustering, Simplex
-from sfumato._solvers.restarts import RACE
+from sfumato._solvers.restarts import HALVING
 from tests.catalogue import blobs, every_dtype, start_near
 from tests.contract.estimators import every_estimator
 
@@ -37,7 +37,7 @@ def test_n_init_auto(X: np.ndarray) -> None:
         return start_near(X, n_clusters, seed=random_state.randint(1000))
 
     REFCMFS(3, fuzzifier=1.5, init=init, random_state=0).fit(X)
-    assert calls == [3] * RACE.starts
+    assert calls == [3] * HALVING.starts
     calls.clear()
     REFCMFS(3, fuzzifier=1.5, init=init, n_init=2, random_state=0).fit(X)
     assert calls == [3, 3]

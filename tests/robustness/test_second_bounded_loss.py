@@ -151,3 +151,8 @@ def test_rows_without_a_scale_have_no_cutoff():
     model = fitted(X, Tukey())
     assert model.loss_.cutoff == np.inf
     assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_the_compiled_engine_names_what_is_missing():
+    with pytest.raises(TypeError, match=r"has no compiled twin.*engine='reference'"):
+        FuzzyClustering(2, loss=Tukey(3.0), engine="native").fit([[0.0], [1.0], [5.0]])

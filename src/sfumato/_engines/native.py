@@ -135,7 +135,13 @@ class NativeEngine(ResidentEngine):
 def compiled(part: BaseEstimator) -> Any:
     """Class of the core with the same name and parameters as a loss or a membership rule."""
     kind: Any = type(part)
-    return getattr(core, kind.__name__)(**{name: getattr(part, name) for name in _parameters(kind)})
+    twin = getattr(core, kind.__name__, None)
+    if twin is None:
+        raise TypeError(
+            f"{part} has no compiled twin in native/; use engine='reference', or write one "
+            "(CONTRIBUTING.md, Add a loss)."
+        )
+    return twin(**{name: getattr(part, name) for name in _parameters(kind)})
 
 
 @cache

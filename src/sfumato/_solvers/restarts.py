@@ -36,18 +36,18 @@ class Plan(NamedTuple):
     rungs: tuple[Rung, ...] = ()
 
     @classmethod
-    def of(cls, n_init: int | str, random: bool, careful: bool = False) -> Plan:
+    def of(cls, n_init: int | str, random: bool, refined: bool = False) -> Plan:
         """Plan for ``n_init`` and an initializer with these properties."""
         if not random:
             return cls(1)
         if n_init == "auto":
-            return SHORT_RACE if careful else RACE
+            return SHORT_HALVING if refined else HALVING
         return cls(int(n_init))
 
 
-RACE = Plan(10, (Rung(5, 4), Rung(10, 2)))
+HALVING = Plan(10, (Rung(5, 4), Rung(10, 2)))
 """Plan for ``n_init="auto"``; measured in ``docs/restarts.md``."""
-SHORT_RACE = Plan(6, (Rung(5, 3), Rung(10, 2)))
+SHORT_HALVING = Plan(6, (Rung(5, 3), Rung(10, 2)))
 """The same for seeds that are good already, so that fewer will do."""
 
 
@@ -89,7 +89,7 @@ def run_starts(starts: Iterable[Start], rungs: tuple[Rung, ...] = ()) -> Start:
         Without any, all starts run to the end, one after the other.
     """
     alive: list[Start] = []
-    _race(starts, (*rungs, END), alive)
+    _halve(starts, (*rungs, END), alive)
     best = best_of(alive)
     for start in alive:
         if not start.has_ended:  # A callback has ended all starts.
@@ -98,7 +98,7 @@ def run_starts(starts: Iterable[Start], rungs: tuple[Rung, ...] = ()) -> Start:
     return best
 
 
-def _race(starts: Iterable[Start], rungs: tuple[Rung, ...], alive: list[Start]) -> None:
+def _halve(starts: Iterable[Start], rungs: tuple[Rung, ...], alive: list[Start]) -> None:
     """Run the starts up to each rung in turn; ``alive`` holds those that are left."""
     first, *later = rungs
     for start in starts:

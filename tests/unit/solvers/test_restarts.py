@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import REFCMFS
 from sfumato._solvers.descent import Outcome
-from sfumato._solvers.restarts import RACE, Plan, Rung, Start, run_starts
+from sfumato._solvers.restarts import HALVING, Plan, Rung, Start, run_starts
 from sfumato.cli.cluster import FitProgress
 from tests.catalogue import blobs
 
@@ -112,11 +112,11 @@ def test_all_end_in_the_middle_of_a_race():
 
 def test_auto_races_and_a_number_does_not():
     X = blobs(200, 3, 6)
-    assert Plan.of("auto", random=True) == RACE
+    assert Plan.of("auto", random=True) == HALVING
     assert Plan.of(3, random=True) == Plan(3)
     assert Plan.of("auto", random=False) == Plan.of(3, random=False) == Plan(1)
     raced = REFCMFS(6, fuzzifier=1.5, random_state=0).fit(X)
-    everyone = REFCMFS(6, fuzzifier=1.5, n_init=RACE.starts, random_state=0).fit(X)
+    everyone = REFCMFS(6, fuzzifier=1.5, n_init=HALVING.starts, random_state=0).fit(X)
     np.testing.assert_allclose(raced.objective_, everyone.objective_, rtol=1e-6)
     assert raced.outcome_.converged
 
@@ -139,6 +139,6 @@ def test_the_bar_of_several_starts_only_goes_forward_and_ends_full():
     REFCMFS(6, fuzzifier=1.5, random_state=0).set_callbacks(watched).fit(blobs(200, 3, 6))
     completed, totals = np.array(watched.stands).T
     assert (np.diff(completed) >= 0).all()
-    assert totals[-1] == RACE.starts
+    assert totals[-1] == HALVING.starts
     np.testing.assert_allclose(completed[-1], totals[-1])
     assert completed[len(completed) // 4] < totals[-1]
