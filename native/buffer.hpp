@@ -12,8 +12,8 @@ namespace sfumato {
 
 constexpr std::size_t kLineBytes = 64;  // A cache line of x86 and of most ARM processors.
 
-// Blocks that were given back, up to a bound, by size classes: powers of two. Small blocks are left
-// to the system, which keeps them, and so are large ones, which it does not.
+// Blocks that were given back, up to a bound, by size classes: powers of two. Only blocks of
+// middle size are pooled: malloc reuses small ones itself, and large ones go back to the system.
 class Pool {
  public:
   static Pool& shared() {

@@ -1,8 +1,9 @@
 // Losses as functions of the squared distance; the same classes as in src/sfumato/losses.py.
 //
-// weight() is the derivative of value() by the squared distance, given both; what it returns at
-// distance 0 is not used where the loss has a kink: a row that coincides with a center adds to the
-// kink force of that center instead of its pull.
+// value() is a function of the squared distance. weight() is its derivative by the squared
+// distance, but as a function of the loss, which is at hand then: weight(value(t)) here is
+// weight(t) in Python. Its result at distance 0 is not used if the loss has a kink: a row that
+// coincides with a center adds to the kink force of that center instead of its pull.
 #pragma once
 
 #include <cmath>

@@ -14,8 +14,8 @@
 namespace sfumato {
 
 // Ranks x rows of a block: squared distances and indices of the nearest centers. The nearest is
-// first; the others ascend if there are few ranks, or if `sorted` demands it. Where all centers are
-// wanted in any order they keep their own, and the nearest is known besides.
+// first; the others ascend if there are few ranks, or if `sorted` demands it. If all centers are
+// requested unsorted, they stay in index order, and the nearest is stored separately (first_*).
 template <class T>
 struct Nearest {
   using Index = typename Lanes<T>::Index;

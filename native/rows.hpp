@@ -216,9 +216,9 @@ class DenseRows<T>::Block {
   }
 
   // Packs the tile that begins at row `first`: feature by feature, the rows of a feature next to
-  // each other. part(i, j) is a vector of its i-th row from feature j on. Squares of numbers are
-  // transposed, the last of them over the end of the row: what follows the features in a packed
-  // tile is never read.
+  // each other. part(i, j) is a vector of its i-th row from feature j on. Blocks of width x width
+  // numbers are transposed; the last one may extend beyond the features of a row, and that part of
+  // the tile is never read.
   template <class Part>
   void pack_tile(int first, Part&& part) {
     T* tile = tiles_.data() + first / kTileRows<T> * tile_size_;

@@ -1,6 +1,6 @@
 """Robust, sparse, soft clustering.
 
-Each point belongs to a few clusters, outliers move little, and it costs what K-means costs.
+Each point belongs to a few clusters, with memberships that sum to one, and outliers move little.
 """
 
 from importlib import import_module

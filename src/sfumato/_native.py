@@ -58,6 +58,6 @@ _BLAS_LOCK = threading.RLock()
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, whose others would go on spinning while a pass needs the cores."""
+    """Limit BLAS to one thread: idle ones would spin on the cores that the next pass needs."""
     with _BLAS_LOCK, threadpool_limits(1, user_api="blas"):
         yield

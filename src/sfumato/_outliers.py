@@ -90,8 +90,8 @@ def radii_of(
     radii : ndarray of shape (n_clusters,)
         For n rows, ``own ** (1 - s) * typical ** s`` with ``s = 1 / (1 + (n / SHRINKAGE_ROWS)**2)``
         and the median radius as the typical one. A cluster whose rows all coincide has the typical
-        radius. NaN for clusters of fewer than ``MIN_CLUSTER_ROWS`` rows, unless all are so small;
-        they have the largest distance then.
+        radius. NaN for clusters of fewer than ``MIN_CLUSTER_ROWS`` rows. If every cluster is that
+        small, all radii are the largest distance.
     """
     found = trimmed_radii(distances, labels, weights, n_clusters, limit)(RADIUS_DEVIATIONS)
     positive = found[found > 0]

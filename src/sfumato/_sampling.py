@@ -1,9 +1,9 @@
 """Samples of rows: weighted draws, a fixed draw, and priority samples, which add up over chunks.
 
-Samples grow with the number of clusters k, never with the data. Three sizes are in use, chosen by
-hand. Robust seeding (``_init/robust.py``) makes several fits to 2048 + 32 k rows. The pilot fit
-(``_fit/auto.py``) estimates dimensions within clusters from 4096 + 64 k rows. Cluster radii
-(``_outliers.py``) are quantiles, for which 16384 + 64 k rows are passed over a few times.
+Samples grow with the number of clusters k, never with the data. The sizes for data in memory are
+chosen by hand. Robust seeding (``_init/robust.py``) makes several fits to 2048 + 32 k rows. The
+pilot fit (``_init/base.py``) estimates dimensions within clusters from 4096 + 64 k rows. Cluster
+radii (``_outliers.py``) are quantiles, for which 16384 + 64 k rows are passed over a few times.
 """
 
 from __future__ import annotations

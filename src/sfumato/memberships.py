@@ -278,7 +278,7 @@ class Simplex(Membership):
         return self
 
     def tuned_to_losses(self, losses: Floats, weights: Floats) -> Self:
-        """Rule whose gamma is the mean over rows of that with ``AUTO_GAMMA_ACTIVE`` memberships."""
+        """Set gamma to the mean of those that give each row ``AUTO_GAMMA_ACTIVE`` memberships."""
         n_active = min(AUTO_GAMMA_ACTIVE, losses.shape[1])
         nearest = np.sort(losses, axis=1)[:, : n_active + 1]
         gamma = float(np.average(row_gamma(nearest, n_active), weights=weights))

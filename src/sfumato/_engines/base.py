@@ -148,8 +148,8 @@ class Engine(ABC):
         """At most ``count`` rows with the largest weighted loss, chosen one after the other.
 
         Each is the row with the largest weighted loss to its nearest center, those chosen before
-        included. If several rows have that loss, as beyond the cap of a bounded loss, the one of up
-        to ``CANDIDATES`` of them that lowers the total loss most: an outlier lowers only its own.
+        included. Ties, common beyond the cutoff of a bounded loss, are broken by the total loss: up
+        to ``CANDIDATES`` tied rows are tried as a center, and the best is taken.
         """
 
     @abstractmethod

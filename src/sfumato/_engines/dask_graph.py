@@ -84,7 +84,7 @@ def _unwrap(opaque: _Opaque) -> Any:
 
 @dataclass(frozen=True)
 class PartialSum:
-    """Sums of the results of some chunks, as far as all terms are there; partial sums add up.
+    """Partial sums over some chunks; a node of the tree is added up once all its terms are present.
 
     Attributes
     ----------

@@ -262,7 +262,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Take:
-    """Rows of positive weight, chosen by their number among all of these."""
+    """Rows with the given indices, counting only rows of positive weight across all chunks."""
 
     spec: EngineSpec
     wanted: NDArray[np.integer]

@@ -1,7 +1,8 @@
 """A fit, from checked data to a solution.
 
 Parameters that are "auto" are tuned, several starts are run, and the best solution is kept. On
-chunked data the starts are compared on a coreset, and only the best one passes over all rows.
+chunked data, with ``n_init="auto"``, starts are compared on a coreset, and only the best one passes
+over all rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Initial centers: the base class, greedy seeding, random rows, given centers, a callable.
 
 Rows are drawn by the inverse of the cumulative weight, in an order that depends on the data alone
-(``Engine.order``). So a weight of 3 draws like 3 copies of a row, a row of weight 0 is never drawn,
-and shuffled rows give the same seeds.
+(``ResidentEngine.order``). So a weight of 3 draws like 3 copies of a row, a row of weight 0 is
+never drawn, and shuffled rows give the same seeds.
 """
 
 from __future__ import annotations

@@ -35,11 +35,11 @@ ENOUGH_REPEATS = 2
 """Short fits with the same centers as the best one, after which no more are made. It halved the
 time of a fit to 2,000 rows."""
 MAX_SEED_EXCESS = 0.005
-"""Excess of a short fit's objective over the best one's, relative, above which the best one's
-centers are proposed instead. Chosen by hand."""
+"""If the objective of a short fit is more than this fraction above the best one, the centers of the
+best one are proposed instead. Chosen by hand."""
 MAX_ORDINARY_EXCESS = 0.015
-"""Excess of a pilot fit's objective from ordinary seeds over that from robust ones, relative, up to
-which ordinary seeds suffice. On data of many clusters they end some per cent higher."""
+"""Ordinary seeds suffice if their pilot objective is at most this fraction above that of robust
+seeds. On data of many clusters they end some per cent higher."""
 SEED_LIMIT = np.iinfo(np.int32).max
 """Seeds of random numbers are below."""
 

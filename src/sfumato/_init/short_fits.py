@@ -39,8 +39,8 @@ MIN_SWAP_GAIN = 1e-9
 SHORT_FIT = Stopping(max_iter=4, tol=1e-3)
 """Iterations and relative tolerance of each stage of a short fit. Chosen by hand."""
 SAME_CENTERS = 0.1
-"""Distance between the centers of two fits that agree, over the mean loss of a row, at most. Chosen
-by hand."""
+"""Two fits agree if matching centers are closer than this fraction of the mean loss of a row.
+Chosen by hand."""
 
 
 class AgreeingFits(NamedTuple):

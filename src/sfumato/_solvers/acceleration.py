@@ -21,7 +21,8 @@ LEAST_CURVATURE = 1e-12
 """Smallest cosine between the shifts of centers and of gradient at which a pair is stored; below,
 its curvature is rounding. Chosen by hand."""
 SERIAL_DOT = 8192
-"""Numbers in a slice that BLAS multiplies on one thread, whatever its number; chosen by hand."""
+"""Length of the slices of a dot product, so short that BLAS never splits one among its threads;
+chosen by hand."""
 
 
 class Acceleration(Protocol):

@@ -108,6 +108,7 @@ rows by less. Chosen by hand."""
 class Stopping:
     """Stop when the objective falls by at most ``tol`` of its value, or after ``max_iter``.
 
+    The fall must not be larger than the one before, and no cluster was repaired in this iteration.
     The paper prints this condition inverted and absolute; relative to the value, it does not
     depend on the units of the data.
     """
@@ -132,8 +133,9 @@ class Stopping:
         """Whether the last fall was small and no larger than the one before.
 
         Under a loss with a kink, a center very near a row leaves it in steps that start tiny and
-        grow many times over, so small falls that still grow are not convergence. A rise beyond
-        rounding comes from a rule that minimizes no function, while its centers still move.
+        grow many times over, so small falls that still grow are not convergence. Some rules
+        (``Simplex`` with ``n_active``) minimize no fixed objective: a rise beyond rounding means
+        that the centers still move.
         """
         previous, present = objectives[-2:]
         fall = previous - present

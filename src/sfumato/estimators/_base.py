@@ -151,7 +151,7 @@ class BaseFuzzyClustering(
         objective plus a proximal term, which pulls each center to its former place and is weighted
         by the number of its past rows. For blobs in 50 batches, the objective over all rows ends
         between a millionth and three percent above that of a fit to them, the more the clusters
-        overlap. A center without rows, now and in the past that is not forgotten, moves to the row
+        overlap. A center with no rows in the batch and almost no remembered rows moves to the row
         with the largest loss.
 
         ``checkpoint`` is for ``fit`` only; pickle the estimator to continue later. Callbacks are
