@@ -1,4 +1,4 @@
-"""Clusters of unlike widths, heavy rows, rows in one place: what cap and reaches must live with."""
+"""Clusters of unlike widths, heavy rows, rows in one place: what cap and radii must live with."""
 
 import numpy as np
 import pytest

@@ -129,7 +129,7 @@ def fit(
 
 
 def _project(estimator: Any, data: Data | ChunkedData) -> Projection:
-    """Projection onto the span of the data; none if centers are given, which may lie outside."""
+    """Projection onto the row space of the data; none unless ``init`` is a name."""
     if isinstance(data, Data) and isinstance(estimator.init, str):
         return project(data, estimator.n_clusters)
     return identity(data)

@@ -20,6 +20,7 @@ from sfumato._init.base import (
 from sfumato._init.robust import RobustSeeds
 from sfumato._problem import Problem
 from sfumato._validation import check_centers
+from sfumato.exceptions import ParameterTypeError
 
 INITIALIZERS: dict[str, type[Initializer]] = {
     "k-means++": KMeansPlusPlus,
@@ -36,7 +37,7 @@ def make_initializer(
     problem: Problem,
     n_clusters: int,
 ) -> Initializer:
-    """Initializer for the parameter ``init``: a name, an array, or a function of the user's ``X``.
+    """Initializer for the parameter ``init``: a name, an initializer, an array, or a function.
 
     "auto" is robust for a bounded loss, otherwise k-means++.
     """
@@ -46,6 +47,9 @@ def make_initializer(
         return made
     if isinstance(init, Initializer):
         return clone(init)
+    if isinstance(init, type) and issubclass(init, Initializer):
+        message = f"init={init.__name__} is a class; give an instance of it: {init.__name__}()."
+        raise ParameterTypeError(message, "init", init)
     check = partial(check_centers, n_clusters=n_clusters, data=data)
     if callable(init):
         return CalledCenters(init, X, partial(check, source="init(X, ...)"))

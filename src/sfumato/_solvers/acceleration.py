@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato._checks import resolve_name
 from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
+from sfumato.exceptions import ParameterError, did_you_mean
 
 LEAST_CURVATURE = 1e-12
 """Smallest cosine between the shifts of centers and of gradient at which a pair is stored; below,
@@ -163,7 +163,9 @@ def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
     if name is None:
         return PlainSteps()
     automatic = LBFGS if problem.membership.smooth else PlainSteps
-    accelerate: type[Acceleration] = resolve_name(
-        "acceleration", name, {"auto": automatic, **ACCELERATIONS}
-    )
-    return accelerate()
+    known = {"auto": automatic, **ACCELERATIONS}
+    if name not in known:
+        hint = did_you_mean(str(name), known).replace("did", " Did", 1)
+        message = f"acceleration={name!r} is not known; use one of {sorted(known)}, or None.{hint}"
+        raise ParameterError(message, "acceleration", name)
+    return known[name]()

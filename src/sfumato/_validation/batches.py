@@ -15,6 +15,7 @@ from sfumato._inspection import RangeSummary, check_range, raise_not_finite, sum
 from sfumato._typing import Floats
 from sfumato._validation.arrays import ALL_ZERO, check_enough_rows, check_new_data, check_weights
 from sfumato._validation.chunks import check_new_chunks
+from sfumato.exceptions import ParameterError
 from sfumato.streams._base import Stream
 
 
@@ -91,7 +92,10 @@ def check_first_batch(data: Any, n_clusters: int) -> None:
     try:
         check_enough_rows(data, n_clusters)
     except ValueError as error:
-        raise ValueError(
+        raise ParameterError(
             f"The first batch needs at least n_clusters={n_clusters} different rows, to which the "
-            f"centers are fitted: {error} Give a larger first batch; later ones may be of any size."
+            f"centers are fitted: {error} Give a larger first batch; later ones may be of any "
+            "size.",
+            "n_clusters",
+            n_clusters,
         ) from error

@@ -25,11 +25,9 @@ from sfumato.cli.report import (
 from sfumato.estimators import REFCMFS, CappedREFCMFS
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
+from sfumato.memberships import DEFAULT_ACTIVE
 
 Model = REFCMFS | CappedREFCMFS
-
-MOST_ACTIVE = 5
-"""Memberships per row that "auto" chooses, at most."""
 
 SLICE_ROWS = 1 << 14
 """Rows whose results are laid out together for writing, chosen by hand."""
@@ -90,7 +88,7 @@ def _require_writers(file_format: str) -> None:
 
 def _most_memberships(model: Model) -> int:
     """Memberships per row, at most."""
-    active = model.n_active if isinstance(model.n_active, int) else MOST_ACTIVE
+    active = model.n_active if isinstance(model.n_active, int) else DEFAULT_ACTIVE
     return max(1, min(active, model.n_clusters))
 
 

@@ -96,6 +96,7 @@ class Source:
         UserError, StreamError, FileNotFoundError
             If the file cannot be read, or has not the columns.
         """
+        self._check_options()
         form = Format(self.separator, self.header)
         columns = table_columns(self.path, form)
         if columns is None:
@@ -109,6 +110,18 @@ class Source:
             return stream(self.path, columns=names, ids=ids, chunk_rows=chunk_rows, **options)
 
         return self._table(opened, names, ignored, len(names))
+
+    def _check_options(self) -> None:
+        """Refuse options of another file format than that of the file."""
+        name = self.path.name.lower()
+        if self.key is not None and not name.endswith(".npz"):
+            raise UserError(f"--key is for .npz files, and {self.path} is none; leave it out.")
+        plain = self.separator == "," and self.header
+        if not plain and self.path.exists() and not name.endswith((".csv", ".csv.gz")):
+            raise UserError(
+                f"--separator and --no-header are for .csv files, and {self.path} is none; leave "
+                "them out."
+            )
 
     def _array(self) -> Table:
         """Select columns of a file without names."""

@@ -136,7 +136,7 @@ def summarize(
         "parameters": model.get_params(),
         "n_active": model.n_active_,
         "fuzzifier": model.fuzzifier_,
-        "intrinsic_dimension": getattr(model, "intrinsic_dimension_", None),
+        "intrinsic_dimension": model.intrinsic_dimension_,
         "objective": float(model.objective_),
         "iterations": model.n_iter_,
         "converged": model.outcome_.converged,

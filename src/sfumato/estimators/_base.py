@@ -27,6 +27,7 @@ from sfumato._engines import base as outputs
 from sfumato._engines.base import OUTLIER, Assignment, Engine, ResidentEngine
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
+from sfumato._init.base import Initializer
 from sfumato._outliers import cluster_radii, radii_of, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Outcome
@@ -53,7 +54,7 @@ class BaseFuzzyClustering(
         self,
         n_clusters: int,
         *,
-        init: str | ArrayLike | Callable[..., Any],
+        init: str | ArrayLike | Initializer | Callable[..., Any],
         n_init: int | str,
         max_iter: int,
         tol: float,

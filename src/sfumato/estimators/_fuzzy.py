@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sfumato._checks import Auto
+from sfumato._init.base import Initializer
 from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.losses import Loss, Squared
 from sfumato.memberships import Membership, Power, Simplex
@@ -28,12 +29,12 @@ class FuzzyClustering(BaseFuzzyClustering):
         Loss of a distance; see :class:`L21`, :class:`Squared`, :class:`Capped`.
     membership : {"power", "hard", "simplex"} or Membership, default="power"
         Rule from losses to memberships; see :class:`Power`, :class:`Hard`, :class:`Simplex`.
-    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+    init : str, array-like, Initializer or callable, default="auto"
         Initial centers. "k-means++" draws rows greedily in proportion to the loss, "random" draws
         distinct rows, "robust" draws rows such that outliers are avoided, for any loss. "auto" is
         "robust" for a bounded loss, otherwise "k-means++". An array has shape
         (n_clusters, n_features). A callable is called as ``init(X, n_clusters, random_state=rng)``
-        and returns such an array.
+        and returns such an array. See :class:`Initializer` to write your own.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept. All of a given number
         run to the end. "auto" is successive halving of 10 starts: the best 4 after 5 iterations and
@@ -129,7 +130,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         *,
         loss: str | Loss = "l21",
         membership: str | Membership = "power",
-        init: str | ArrayLike | Callable[..., Any] = "auto",
+        init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-7,
@@ -176,7 +177,7 @@ class RSFKM(BaseFuzzyClustering):
     gamma : float or "auto", default="auto"
         Strength of the penalty, in the units of the loss. "auto" chooses it once, from the data,
         such that rows have two or three memberships; kept as ``gamma_``.
-    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+    init : str, array-like, Initializer or callable, default="auto"
         Initial centers; see :class:`FuzzyClustering`.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
@@ -223,7 +224,7 @@ class RSFKM(BaseFuzzyClustering):
         *,
         loss: str | Loss = "l21",
         gamma: float | Auto = "auto",
-        init: str | ArrayLike | Callable[..., Any] = "auto",
+        init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-7,
@@ -264,7 +265,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
     fuzzifier : float or "auto", default=2.0
         Exponent r > 1 of the memberships; "auto" matches it to the dimension of the clusters, which
         keeps the centers from coinciding in high dimension.
-    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+    init : str, array-like, Initializer or callable, default="auto"
         Initial centers; see :class:`FuzzyClustering`.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
@@ -309,7 +310,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
         n_clusters: int = 8,
         *,
         fuzzifier: float | Auto = 2.0,
-        init: str | ArrayLike | Callable[..., Any] = "auto",
+        init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-7,

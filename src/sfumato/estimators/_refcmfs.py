@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sfumato._checks import Auto
+from sfumato._init.base import Initializer
 from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.losses import L21, Capped, Loss, Squared
 from sfumato.memberships import Membership, Power
@@ -30,7 +31,7 @@ class REFCMFS(BaseFuzzyClustering):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
         the clusters, estimated from the data and kept as ``intrinsic_dimension_``.
-    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+    init : str, array-like, Initializer or callable, default="auto"
         Initial centers; see :class:`FuzzyClustering`.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
@@ -83,7 +84,7 @@ class REFCMFS(BaseFuzzyClustering):
         *,
         n_active: int | Auto = "auto",
         fuzzifier: float | Auto = "auto",
-        init: str | ArrayLike | Callable[..., Any] = "auto",
+        init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-7,
@@ -136,7 +137,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
         the clusters, estimated from rows within the cap and kept as ``intrinsic_dimension_``.
-    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+    init : str, array-like, Initializer or callable, default="auto"
         Initial centers; see :class:`FuzzyClustering`.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
@@ -193,7 +194,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
         cap: float | Auto = "auto",
         n_active: int | Auto = "auto",
         fuzzifier: float | Auto = "auto",
-        init: str | ArrayLike | Callable[..., Any] = "auto",
+        init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-7,
@@ -240,7 +241,7 @@ class SimREFCMFS(BaseFuzzyClustering):
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 2/D``, D being the intrinsic dimension of
         the clusters, estimated from the data and kept as ``intrinsic_dimension_``.
-    init : {"auto", "k-means++", "robust", "random"}, array-like or callable, default="auto"
+    init : str, array-like, Initializer or callable, default="auto"
         Initial centers; see :class:`FuzzyClustering`.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
@@ -287,7 +288,7 @@ class SimREFCMFS(BaseFuzzyClustering):
         *,
         n_active: int | Auto = "auto",
         fuzzifier: float | Auto = "auto",
-        init: str | ArrayLike | Callable[..., Any] = "auto",
+        init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-7,

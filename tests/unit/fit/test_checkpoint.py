@@ -30,7 +30,7 @@ from tests.interrupted import (
 )
 
 SHARES = (0.1, 0.6, 0.97)
-"""Of the passes of a whole fit, after which it is interrupted: seeding, race, last descent."""
+"""Of the passes of a whole fit, after which it is interrupted: seeding, halving, last descent."""
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -183,7 +183,7 @@ def test_passes_are_saved(
         monkeypatch.setattr(ChunkedEngine, "sweep", sweeps.wrapped(ChunkedEngine.sweep))
     estimator = REFCMFS(4, n_active=3, fuzzifier=1.5, n_init=n_init, random_state=0, tol=1e-12)
     total = sweeps.during(lambda: fitted(estimator, rows, **parameters))
-    assert total >= 4  # Starts race on rows that stand for those of a stream.
+    assert total >= 4  # Starts are compared on a coreset of the stream.
 
     def resumable() -> Any:
         return fitted(estimator, rows, checkpoint=tmp_path / "state", **parameters)
