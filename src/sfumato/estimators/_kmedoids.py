@@ -35,8 +35,7 @@ from sfumato._typing import Floats
 Indices = NDArray[np.integer]
 
 BLOCK_SIZE = 1 << 21
-"""Distances, or coordinates, computed at a time: 16 MB of doubles. Chosen by hand, large enough for
-matrix products to run at full speed."""
+"""Distances, or coordinates, computed at a time: 16 MB of doubles. Chosen by hand."""
 TIE = 1e-10
 """Relative difference up to which two distances, or sums of them, count as equal. Chosen by hand,
 ten times the rounding error that ``squared_distances`` allows."""
@@ -359,7 +358,8 @@ def distance_sums(rows: Any, weights: Floats) -> Floats:
     blocks = list(_blocks(rows.shape[0], width))
     for number, block in enumerate(blocks):
         for other in blocks[number:]:
-            distances = np.sqrt(squared_distances(rows[block], rows[other]))
+            squares = squared_distances(rows[block], rows[other])
+            distances = np.sqrt(squares, out=squares)
             sums[block] += distances @ weights[other]
             if other is not block:  # Distances are symmetric.
                 sums[other] += weights[block] @ distances
