@@ -74,7 +74,7 @@ def dense(rows: Any) -> NDArray[np.float64]:
 
 def _expanded(rows: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Squared distances as ``|a|^2 - 2 ab + |b|^2``, and which of them have lost digits."""
-    product = (-2 * rows) @ centers.T  # Exactly -2 times the product: a power of two rounds nothing.
+    product = (-2 * rows) @ centers.T  # Exactly -2 times the product, one pass less over it.
     squares: NDArray[np.float64] = product.toarray() if sp.issparse(product) else product
     norms = _squared_norms(rows)[:, None]
     squares += norms
