@@ -89,7 +89,7 @@ def translate_errors(path: Path, memory: int | None = None) -> Iterator[None]:
 
 def _with_option(error: ParameterError, text: str, memory: int | None) -> str:
     """Text of an error after the name of its option, if it has one."""
-    if error.name == "checkpoint" and "is of another fit" in text and memory is None:
+    if error.name == "checkpoint" and "chunks was" in text and memory is None:
         text += "; the chunks of streamed data depend on --memory: give the same one each time"
     return f"{option_of(error.name)}: {text}" if error.name in PARAMETERS else text
 
