@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sfumato.exceptions import UserError, one_line
 
-__all__ = ["OutputFolder", "write_atomically"]
+__all__ = ["OutputFolder", "nearest_existing", "write_atomically"]
 
 
 @contextmanager
@@ -105,6 +105,22 @@ def _check_free(path: Path, overwrite: bool) -> None:
         )
 
 
+def nearest_existing(path: Path) -> Path:
+    """Return the path itself, or its nearest parent that exists; absolute.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from sfumato.files import nearest_existing
+    >>> nearest_existing(Path("no such folder") / "results") == Path().absolute()
+    True
+    """
+    existing = path.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    return existing
+
+
 @dataclass(frozen=True)
 class OutputFolder:
     """A folder for the results of a command: several files that appear together or not at all.
@@ -136,9 +152,7 @@ class OutputFolder:
 
     def check(self) -> None:
         """Raise UserError if the files cannot be written here; makes no file or folder."""
-        existing = self.path.absolute()
-        while not existing.exists():
-            existing = existing.parent
+        existing = nearest_existing(self.path)
         if not existing.is_dir():
             raise UserError(f"{existing} is a file, not a folder; give another --output.")
         if not os.access(existing, os.W_OK | os.X_OK):

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato._engines.stream import compute_together
 from sfumato._inspection import raise_not_finite, summarize_range
 from sfumato.cli.input import Source, Table
-from sfumato.cli.memory import chunk_sizes, default_limit, memory_of_whole, size_text
+from sfumato.cli.memory import WRITTEN_ROWS, chunk_sizes, default_limit, memory_of_whole, size_text
 from sfumato.cli.output import RowResults, as_ids, check_space, write_tables
 from sfumato.cli.progress import FitProgress
 from sfumato.cli.report import (
@@ -28,9 +28,6 @@ from sfumato.files import OutputFolder
 from sfumato.memberships import DEFAULT_ACTIVE
 
 Model = REFCMFS | CappedREFCMFS
-
-SLICE_ROWS = 1 << 14
-"""Rows whose results are laid out together for writing, chosen by hand."""
 
 COLLECTED_BYTES = 1 << 22
 """Bytes of a chunk while a file is read into memory: 4 MiB, chosen by hand. Peak memory of reading
@@ -152,8 +149,8 @@ class _InMemory(_Data):
     def results(self, model: Model) -> Iterator[RowResults]:
         scores = model.outlier_scores_ if isinstance(model, CappedREFCMFS) else None
         ids, n_rows = self._all.ids, len(model.labels_)
-        for begin in range(0, n_rows, SLICE_ROWS):
-            rows = slice(begin, min(begin + SLICE_ROWS, n_rows))
+        for begin in range(0, n_rows, WRITTEN_ROWS):
+            rows = slice(begin, min(begin + WRITTEN_ROWS, n_rows))
             yield RowResults(
                 as_ids(None if ids is None else ids[rows], rows.start, rows.stop),
                 model.labels_[rows],

@@ -16,7 +16,7 @@ from sfumato._engines.base import OUTLIER
 from sfumato.cli.memory import size_text
 from sfumato.cli.report import Counts
 from sfumato.exceptions import UserError
-from sfumato.files import OutputFolder
+from sfumato.files import OutputFolder, nearest_existing
 from sfumato.streams._writing import RowGroupWriter
 
 if TYPE_CHECKING:
@@ -173,9 +173,7 @@ def check_space(folder: OutputFolder, n_rows: int | None, has_ids: bool) -> None
         return
     digits = 1 if has_ids else len(str(n_rows)) - 1
     line = digits + len(",0,\n") + SHORTEST_MEMBERSHIP
-    existing = folder.path.absolute()
-    while not existing.exists():
-        existing = existing.parent
+    existing = nearest_existing(folder.path)
     free = shutil.disk_usage(existing).free
     if 2 * n_rows * line > free:
         raise UserError(

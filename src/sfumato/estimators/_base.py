@@ -256,7 +256,7 @@ class BaseFuzzyClustering(
         -------
         score : float
         """
-        engine = self._engine_for(X, sample_weight, look=True)
+        engine = self._engine_for(X, sample_weight, inspect=True)
         return -engine.assign(self._centers(), memberships=False).objective
 
     def score_outliers(self, X: Any) -> Any:
@@ -374,10 +374,10 @@ class BaseFuzzyClustering(
     def _centers(self) -> Floats:
         return self.cluster_centers_.astype(np.float64)
 
-    def _engine_for(self, X: Any, sample_weight: Any = None, look: bool = False) -> Engine:
-        """Engine on new data; with ``look``, a pass checks the values of chunked data first."""
+    def _engine_for(self, X: Any, sample_weight: Any = None, inspect: bool = False) -> Engine:
+        """Engine on new data; with ``inspect``, a pass checks the values of chunked data first."""
         check_is_fitted(self)
-        data = validation.new_input(self, X, sample_weight, self._origin_, look)
+        data = validation.new_input(self, X, sample_weight, self._origin_, inspect)
         problem = Problem(self.loss_, self.membership_)
         return make_engine(self.engine, data, problem, self.n_threads)
 
