@@ -1,4 +1,4 @@
-"""Base class of the family: fit, partial_fit and predictions for any loss and membership rule."""
+"""Base class of the family: fit and partial_fit for any loss and membership rule."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
 from sfumato._checks import resolve_name
@@ -34,21 +28,13 @@ from sfumato._solvers.descent import Outcome
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
 from sfumato._validation.batches import Batch
+from sfumato.estimators._predictions import Predictions
 from sfumato.losses import Loss, resolve_loss
 from sfumato.memberships import Membership, resolve_membership
 
 
-class BaseFuzzyClustering(
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    CallbackSupportMixin,
-    BaseEstimator,
-):
+class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseEstimator):
     """Estimator for any loss and membership rule; a subclass chooses them in ``_parts``."""
-
-    cluster_centers_: Floats
-    cluster_radii_: Floats
 
     def __init__(
         self,
@@ -184,97 +170,6 @@ class BaseFuzzyClustering(
                 self.n_batches_ += 1
         return self
 
-    def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
-        """Nearest center of each row; the lowest index wins a tie.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        mark_outliers : bool, default=False
-            Whether outliers get the label -1, as from DBSCAN, instead of their nearest center.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        engine = self._engine_for(X)
-        radii = self.cluster_radii_ if mark_outliers else None
-        return engine.map(outputs.Labels(self._centers(), radii))
-
-    def predict_membership(self, X: Any) -> Any:
-        """Memberships of each row, sparse.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        memberships : csr_array of shape (n_samples, n_clusters)
-            ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
-        """
-        return self._engine_for(X).map(outputs.Memberships(self._centers()))
-
-    def predict_proba(self, X: Any) -> Any:
-        """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        memberships : ndarray of shape (n_samples, n_clusters)
-            Rows sum to one.
-        """
-        return self._engine_for(X).map(outputs.DenseMemberships(self._centers()))
-
-    def transform(self, X: Any) -> Any:
-        """Distances to the centers.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-        """
-        return self._engine_for(X).map(outputs.Distances(self._centers()))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective, so that larger is better.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        score : float
-        """
-        engine = self._engine_for(X, sample_weight, inspect=True)
-        return -engine.assign(self._centers(), memberships=False).objective
-
-    def score_outliers(self, X: Any) -> Any:
-        """Outlier score: distance to a center over the radius of its cluster, the smallest of all.
-
-        Rows with a score above 1 are outliers.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        engine = self._engine_for(X)
-        return engine.map(outputs.Scores(self._centers(), self.cluster_radii_))
-
     @with_callbacks  # type: ignore[untyped-decorator] # scikit-learn has no types
     def _fit(self, X: Any, y: Any, sample_weight: Any, first_batch: bool = False) -> None:
         """Fit to all rows, and set all fitted attributes."""
@@ -370,20 +265,6 @@ class BaseFuzzyClustering(
             return self._online_
         problem = Problem(self.loss_, self.membership_)
         return OnlineState.of(self._online_, self._centers(), problem, self.n_samples_seen_)
-
-    def _centers(self) -> Floats:
-        return self.cluster_centers_.astype(np.float64)
-
-    def _engine_for(self, X: Any, sample_weight: Any = None, inspect: bool = False) -> Engine:
-        """Engine on new data; with ``inspect``, a pass checks the values of chunked data first."""
-        check_is_fitted(self)
-        data = validation.new_input(self, X, sample_weight, self._origin_, inspect)
-        problem = Problem(self.loss_, self.membership_)
-        return make_engine(self.engine, data, problem, self.n_threads)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)  # For the names of the columns of ``transform``.
 
     def __getstate__(self) -> dict[str, Any]:
         """State to pickle: without lazy results, which refer to the data, and without a sample."""

@@ -1,0 +1,135 @@
+"""Predictions of a fitted estimator of the family, for new data in memory or in chunks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato import _validation as validation
+from sfumato._engines import base as outputs
+from sfumato._engines import make_engine
+from sfumato._engines.base import Engine
+from sfumato._problem import Problem
+from sfumato._typing import Floats
+from sfumato.losses import Loss
+from sfumato.memberships import Membership
+
+
+class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Labels, memberships, distances and scores of rows, from the attributes of a fit."""
+
+    cluster_centers_: Floats
+    cluster_radii_: Floats
+    loss_: Loss
+    membership_: Membership
+    engine: str
+    n_threads: int | None
+    _origin_: Floats
+
+    def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
+        """Nearest center of each row; the lowest index wins a tie.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        mark_outliers : bool, default=False
+            Whether outliers get the label -1, as from DBSCAN, instead of their nearest center.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        engine = self._engine_for(X)
+        radii = self.cluster_radii_ if mark_outliers else None
+        return engine.map(outputs.Labels(self._centers(), radii))
+
+    def predict_membership(self, X: Any) -> Any:
+        """Memberships of each row, sparse.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        memberships : csr_array of shape (n_samples, n_clusters)
+            ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
+        """
+        return self._engine_for(X).map(outputs.Memberships(self._centers()))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_samples, n_clusters)
+            Rows sum to one.
+        """
+        return self._engine_for(X).map(outputs.DenseMemberships(self._centers()))
+
+    def transform(self, X: Any) -> Any:
+        """Distances to the centers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        return self._engine_for(X).map(outputs.Distances(self._centers()))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the objective, so that larger is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        engine = self._engine_for(X, sample_weight, inspect=True)
+        return -engine.assign(self._centers(), memberships=False).objective
+
+    def score_outliers(self, X: Any) -> Any:
+        """Outlier score: distance to a center over the radius of its cluster, the smallest of all.
+
+        Rows with a score above 1 are outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        engine = self._engine_for(X)
+        return engine.map(outputs.Scores(self._centers(), self.cluster_radii_))
+
+    def _centers(self) -> Floats:
+        return self.cluster_centers_.astype(np.float64)
+
+    def _engine_for(self, X: Any, sample_weight: Any = None, inspect: bool = False) -> Engine:
+        """Engine on new data; with ``inspect``, a pass checks the values of chunked data first."""
+        check_is_fitted(self)
+        data = validation.new_input(self, X, sample_weight, self._origin_, inspect)
+        problem = Problem(self.loss_, self.membership_)
+        return make_engine(self.engine, data, problem, self.n_threads)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)  # For the names of the columns of ``transform``.
