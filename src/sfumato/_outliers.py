@@ -6,7 +6,8 @@ normal: the transform of Wilson and Hilferty [1]_ for chi-squared variables. The
     ``(median + RADIUS_DEVIATIONS * 1.4826 * MAD) ** 1.5``
 
 with the median and the median absolute deviation (MAD) of the transformed distances, which outliers
-hardly change. A row whose distance exceeds the radius of every cluster is an outlier.
+hardly change. A row whose distance exceeds the radius of every cluster is an outlier. Under a
+bounded loss no radius is larger than its cutoff.
 
 References
 ----------
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato._engines.base import Engine
 from sfumato._typing import Floats
+from sfumato.losses import Loss
 
 RADIUS_DEVIATIONS = 3.0
 """Robust standard deviations above the median at which a cluster ends. Chosen by hand: the rule of
@@ -103,6 +105,15 @@ def radii_of(
     own = np.where(found > 0, found, typical)
     shrinkage = 1 / (1 + (np.bincount(labels, weights > 0, n_clusters) / SHRINKAGE_ROWS) ** 2)
     return np.where(unknown, np.nan, own * (typical / own) ** shrinkage)
+
+
+def limited_radii(radii: Floats, loss: Loss) -> Floats:
+    """Radii no larger than the cutoff of the loss, which also replaces unknown ones (NaN).
+
+    Rows beyond the cutoff of every cluster move no center, so they are outliers. Without a finite
+    cutoff the radii stay as they are.
+    """
+    return np.fmin(radii, loss.cutoff) if np.isfinite(loss.cutoff) else radii
 
 
 def trimmed_radii(

@@ -24,6 +24,8 @@ STYLES = ("-", "--", "-.", ":")
 """Line styles, one after the other."""
 INK = "#222222"
 """Color of text and marks."""
+GRAY = "#BBBBBB"
+"""Color of rows that belong to no cluster. Chosen by hand."""
 GRID_POINTS = 400
 """Samples of a plane along its longer side; chosen by hand, about the pixels of a panel. Time and
 memory grow with the square."""
@@ -202,7 +204,7 @@ def mixed(memberships: ArrayLike) -> Floats:
     Parameters
     ----------
     memberships : array-like of shape (n, n_clusters)
-        Rows sum to one. From the ninth cluster on, colors repeat.
+        Rows sum to one, or to zero: outliers are gray. From the ninth cluster on, colors repeat.
 
     Returns
     -------
@@ -218,7 +220,8 @@ def mixed(memberships: ArrayLike) -> Floats:
     """
     shares = np.asarray(memberships, dtype=np.float64)
     palette = np.array([to_rgb(PALETTE[k % len(PALETTE)]) for k in range(shares.shape[1])])
-    colors: Floats = np.clip(shares @ palette, 0.0, 1.0)
+    unassigned = 1 - shares.sum(axis=1, keepdims=True)
+    colors: Floats = np.clip(shares @ palette + unassigned * np.array(to_rgb(GRAY)), 0.0, 1.0)
     return colors
 
 

@@ -18,8 +18,8 @@ from sklearn.base import clone
 
 from sfumato import L21, REFCMFS, Capped, Hard, Power, Squared
 from sfumato._engines import ENGINES, make_engine
-from sfumato._engines.base import DenseMemberships, Distances, Labels, Memberships, Scores
 from sfumato._engines.chunked import ChunkedEngine
+from sfumato._engines.outputs import DenseMemberships, Distances, Labels, Memberships, Scores
 from sfumato._engines.passes import SWEEP, Cost, FindWorstRows
 from sfumato._problem import Problem
 from sfumato._sampling import PrioritySample

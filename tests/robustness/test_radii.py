@@ -6,7 +6,7 @@ from scipy.stats import chi
 
 from sfumato import L21, Hard
 from sfumato import _outliers as radii
-from sfumato._engines.base import Scores
+from sfumato._engines.outputs import Scores
 from sfumato._outliers import (
     FALSE_ALARMS,
     MIN_CLUSTER_ROWS,

@@ -13,6 +13,9 @@ def test_mixed_is_the_palette_at_the_corners_and_its_mean_between():
     corners = plotting.mixed(np.eye(3))
     assert len(np.unique(corners, axis=0)) == 3
     np.testing.assert_allclose(plotting.mixed([[0.25, 0.75, 0]])[0], [0.25, 0.75, 0] @ corners)
+    gray = plotting.mixed(np.zeros((1, 3)))[0]
+    assert len(set(gray)) == 1, "an outlier has the color of no cluster"
+    assert 0.5 < gray[0] < 1
 
 
 def test_convergence_shows_the_excess_over_the_end():

@@ -1,4 +1,4 @@
-"""The protocol of an engine, and the outputs that it computes for each row.
+"""The protocol of an engine, and of the outputs that it computes for each row.
 
 There are two kinds. A resident engine has all rows in memory. A chunked engine (``chunked.py``)
 passes over one chunk after the other, here or on other machines, and adds up the results.
@@ -7,7 +7,7 @@ passes over one chunk after the other, here or on other machines, and adds up th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -66,8 +66,8 @@ class Output(ABC):
         return evaluate([self], engine)[0]
 
     @abstractmethod
-    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Any:
-        """Values for the rows of an engine, whose assignment at some centers is shared."""
+    def of(self, rows: Evaluation) -> Any:
+        """Values for the rows of an engine."""
 
     def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
         """Type of the values for data of the given precision."""
@@ -79,19 +79,45 @@ class Output(ABC):
         return None
 
 
-def evaluate(outputs: Sequence[Output], engine: ResidentEngine) -> list[Any]:
-    """Values of several outputs for the rows of an engine, from one assignment per centers."""
-    memberships = any(output.uses_memberships for output in outputs)
-    found: list[tuple[Floats, Assignment]] = []
+class Evaluation:
+    """Rows of an engine, for outputs that share assignments and scaled distances.
 
-    def assign(centers: Floats) -> Assignment:
-        for known, assignment in found:
+    Parameters
+    ----------
+    engine : ResidentEngine
+    memberships : bool
+        Whether assignments have memberships.
+    """
+
+    def __init__(self, engine: ResidentEngine, memberships: bool) -> None:
+        self.engine = engine
+        self._memberships = memberships
+        self._assigned: list[tuple[Floats, Assignment]] = []
+        self._scaled: list[tuple[Floats, Floats, Floats]] = []
+
+    def assign(self, centers: Floats) -> Assignment:
+        """Assignment at some centers, computed once."""
+        for known, assignment in self._assigned:
             if np.array_equal(known, centers):
                 return assignment
-        found.append((centers, engine.assign(centers, memberships=memberships)))
-        return found[-1][1]
+        found = self.engine.assign(centers, memberships=self._memberships)
+        self._assigned.append((centers, found))
+        return found
 
-    return [output.of(engine, assign) for output in outputs]
+    def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
+        """Smallest distance to a center over its unit, computed once; see ``ResidentEngine``."""
+        for known, known_units, distances in self._scaled:
+            if np.array_equal(known, centers) and np.array_equal(known_units, units):
+                return distances
+        found = self.engine.scaled_distances(centers, units)
+        self._scaled.append((centers, units, found))
+        return found
+
+
+def evaluate(outputs: Sequence[Output], engine: ResidentEngine) -> list[Any]:
+    """Values of several outputs for the rows of an engine."""
+    rows = Evaluation(engine, any(output.uses_memberships for output in outputs))
+    return [output.of(rows) for output in outputs]
 
 
 class Engine(ABC):
@@ -303,85 +329,3 @@ class ResidentEngine(Engine):
     def _on(self, data: Data) -> ResidentEngine:
         """Engine of the same kind on other data."""
         return type(self)(data, self.problem, self.n_threads)
-
-
-OUTLIER = 1.0
-"""Outlier score above which a row is an outlier: a score is a distance in cluster radii."""
-
-
-@dataclass(frozen=True)
-class Labels(Output):
-    """Nearest center of each row; -1 for outliers, if radii are given."""
-
-    radii: Floats | None = None
-
-    name = "label"
-
-    def of(
-        self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]
-    ) -> NDArray[np.int32]:
-        labels: NDArray[np.int32] = assign(self.centers).labels
-        if self.radii is None:
-            return labels
-        outlying = Scores(self.centers, self.radii)(engine) > OUTLIER
-        return np.where(outlying, np.int32(-1), labels)
-
-    def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
-        return np.dtype(np.int32)
-
-
-@dataclass(frozen=True)
-class Memberships(Output):
-    """Memberships as a csr_array."""
-
-    name = "membership"
-    sparse = True
-    uses_memberships = True
-
-    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Any:
-        return assign(self.centers).memberships
-
-    @property
-    def n_columns(self) -> int | None:
-        return len(self.centers)
-
-
-@dataclass(frozen=True)
-class DenseMemberships(Memberships):
-    """Memberships as a dense array."""
-
-    sparse = False
-
-    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Floats:
-        dense: Floats = assign(self.centers).memberships.toarray()
-        return dense
-
-
-@dataclass(frozen=True)
-class Distances(Output):
-    """Distances to all centers."""
-
-    name = "distance"
-
-    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Floats:
-        return engine.distances(self.centers)
-
-    @property
-    def n_columns(self) -> int | None:
-        return len(self.centers)
-
-
-@dataclass(frozen=True)
-class Scores(Output):
-    """Outlier scores: smallest ratio of the distance to a center and the radius of its cluster.
-
-    Clusters of an unknown radius (NaN) are left out.
-    """
-
-    radii: Floats
-
-    name = "outlier_score"
-
-    def of(self, engine: ResidentEngine, assign: Callable[[Floats], Assignment]) -> Floats:
-        known = ~np.isnan(self.radii)
-        return engine.scaled_distances(self.centers[known], self.radii[known])

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._data import Data
-from sfumato._engines.base import Assignment, Engine, Labels, Memberships, Output, ResidentEngine
+from sfumato._engines.base import Assignment, Engine, Output, ResidentEngine
+from sfumato._engines.outputs import Labels, Memberships
 from sfumato._engines.passes import (
     CoresetSample,
     Cost,

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato._engines.base import OUTLIER
+from sfumato._engines.outputs import OUTLIER
 from sfumato.cli.memory import size_text
 from sfumato.cli.report import Counts
 from sfumato.exceptions import UserError
@@ -64,8 +64,7 @@ def labels_frame(row_name: str, results: RowResults) -> pd.DataFrame:
     """Label of each row, its membership there, and its outlier score."""
     import pandas as pd
 
-    memberships = results.memberships
-    largest = np.maximum.reduceat(memberships.data, memberships.indptr[:-1])
+    largest = results.memberships.max(axis=1).toarray()  # 0 for outliers, which have none.
     columns = {row_name: results.ids, "label": results.labels, "membership": largest}
     if results.scores is not None:
         columns |= {"outlier": results.scores > OUTLIER, "outlier_score": results.scores}

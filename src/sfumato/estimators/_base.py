@@ -16,13 +16,12 @@ from sklearn.utils import ClassifierTags
 
 from sfumato import _validation as validation
 from sfumato._checks import resolve_name
-from sfumato._engines import ENGINES, is_lazy, make_engine
-from sfumato._engines import base as outputs
-from sfumato._engines.base import OUTLIER, Assignment, Engine, ResidentEngine
+from sfumato._engines import ENGINES, is_lazy, make_engine, outputs
+from sfumato._engines.base import Assignment, Engine, ResidentEngine
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
 from sfumato._init.base import Initializer
-from sfumato._outliers import cluster_radii, radii_of, sample_rows
+from sfumato._outliers import cluster_radii, limited_radii, radii_of, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Outcome
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
@@ -101,7 +100,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
         mark_outliers : bool, default=False
-            Whether outliers get the label -1; ``labels_`` has their nearest center anyway.
+            Whether outliers get the label -1; ``labels_`` has their nearest center all the same.
 
         Returns
         -------
@@ -130,7 +129,8 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         -------
         self : object
             ``cluster_radii_`` is estimated from the last batches, of at least 2048 rows and 128
-            more per cluster. Parameters that were found, such as ``cap_``, stay.
+            more per cluster, and at most ``cap_``. Parameters that were found, such as ``cap_``,
+            stay.
 
         Notes
         -----
@@ -201,7 +201,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
             radii = cluster_radii(engine, centers, self._radius_limit(engine.problem.loss))
         return {
             "cluster_centers_": centers.astype(engine.dtype),
-            "cluster_radii_": radii,
+            "cluster_radii_": limited_radii(radii, engine.problem.loss),
             "loss_": engine.problem.loss,
             "membership_": engine.problem.membership,
             "n_features_in_": engine.n_features,
@@ -236,10 +236,14 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
     def _describe(self, engine: Engine, assignment: Assignment) -> None:
         """Set the attributes of the rows that were learned last."""
         self.labels_ = assignment.labels
-        self.memberships_ = assignment.memberships
         self.objective_ = assignment.objective
         self.outlier_scores_ = engine.map(outputs.Scores(self._centers(), self.cluster_radii_))
-        self.outliers_ = self.outlier_scores_ > OUTLIER
+        self.outliers_ = self.outlier_scores_ > outputs.OUTLIER
+        self.memberships_ = assignment.memberships
+        if self.loss_.bounded and is_lazy(self.memberships_):
+            self.memberships_ = engine.map(self._memberships_output())
+        elif self.loss_.bounded:
+            self.memberships_ = outputs.without_entries(self.memberships_, self.outliers_)
 
     def _learn(self, batch: Batch) -> None:
         """Move the centers by a batch that is not the first, and set the attributes after it."""
@@ -253,7 +257,8 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self._online_, found = learn(engine, state, self.decay, dtype)
         centers, window = self._online_.centers, self._online_.window
         self.cluster_centers_ = centers.astype(dtype)
-        self.cluster_radii_ = window.radii(len(centers), self._radius_limit(self.loss_))
+        radii = window.radii(len(centers), self._radius_limit(self.loss_))
+        self.cluster_radii_ = limited_radii(radii, self.loss_)
         self._origin_ = origin
         self.history_, self.n_iter_, self.outcome_ = (), 0, None
         self.n_samples_seen_ += int(np.count_nonzero(data.weights_or_ones()))

@@ -70,21 +70,25 @@ class FuzzyClustering(BaseFuzzyClustering):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     labels_ : ndarray of shape (n_samples,)
-        Nearest center of each row of the training data. This and the next four attributes are
-        those of the last batch after ``partial_fit``.
+        Nearest center of each row of the training data, also of outliers. This and the next four
+        attributes are those of the last batch after ``partial_fit``.
     memberships_ : csr_array of shape (n_samples, n_clusters)
-        Memberships of the training data.
+        Memberships of the training data; those of a row sum to one. Under a bounded loss, such as
+        :class:`Capped`, the rows of ``outliers_`` have no entries: they belong to no cluster. Under
+        any other loss they have memberships like all rows.
     objective_ : float
         Objective at ``cluster_centers_``.
     outlier_scores_ : ndarray of shape (n_samples,)
         Distance of each row of the training data to a center over the radius of its cluster, the
         smallest of all clusters.
     outliers_ : ndarray of shape (n_samples,), bool
-        Rows with a score above 1. Of Gaussian clusters of a hundred rows or more, one row in 740
-        is among them by chance, give or take a factor of 2; of small ones more.
+        Rows with a score above 1: farther from every center than the radius of its cluster. Under a
+        bounded loss, these include all rows beyond the cap of every center. Of Gaussian clusters of
+        a hundred rows or more, one row in 740 is among them by chance, give or take a factor of 2;
+        of small ones more.
     cluster_radii_ : ndarray of shape (n_clusters,)
-        Robust radius of each cluster, in the units of the data; NaN for one of fewer than 5 rows,
-        which the scores leave out.
+        Robust radius of each cluster, in the units of the data, at most ``cap_``. A cluster of fewer
+        than 5 rows has ``cap_``; if that is infinite, NaN, and the scores leave the cluster out.
     history_ : tuple of IterationRecord
         Objective, seconds, largest shift of a center and repaired clusters, per iteration of the
         start that was kept. Empty after ``partial_fit`` has moved the centers of a fit.
@@ -96,7 +100,8 @@ class FuzzyClustering(BaseFuzzyClustering):
     loss_, membership_ : Loss, Membership
         Loss and membership rule with every parameter a number.
     cap_ : float
-        Distance from which on rows move no center; inf if the loss is not bounded.
+        Distance from which on rows move no center; inf if the loss is not bounded. It is one number
+        for all clusters, while ``cluster_radii_``, which is never larger, says where each ends.
     n_active_ : int or None
         Memberships per row; None if the rule does not fix it.
     fuzzifier_ : float

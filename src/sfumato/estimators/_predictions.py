@@ -9,8 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
-from sfumato._engines import base as outputs
-from sfumato._engines import make_engine
+from sfumato._engines import make_engine, outputs
 from sfumato._engines.base import Engine
 from sfumato._problem import Problem
 from sfumato._typing import Floats
@@ -30,13 +29,13 @@ class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     _origin_: Floats
 
     def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
-        """Nearest center of each row; the lowest index wins a tie.
+        """Nearest center of each row, also of outliers; the lowest index wins a tie.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         mark_outliers : bool, default=False
-            Whether outliers get the label -1, as from DBSCAN, instead of their nearest center.
+            Whether outliers, whose score exceeds 1, get the label -1, as from DBSCAN.
 
         Returns
         -------
@@ -57,8 +56,9 @@ class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         memberships : csr_array of shape (n_samples, n_clusters)
             ``n_active`` entries a row (fewer or more where ``gamma`` decides), summing to one.
+            Under a bounded loss, as that of :class:`CappedREFCMFS`, outliers have no entries.
         """
-        return self._engine_for(X).map(outputs.Memberships(self._centers()))
+        return self._engine_for(X).map(self._memberships_output())
 
     def predict_proba(self, X: Any) -> Any:
         """Memberships of each row as a dense array; see ``predict_membership`` for a sparse one.
@@ -70,9 +70,10 @@ class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         memberships : ndarray of shape (n_samples, n_clusters)
-            Rows sum to one.
+            Rows sum to one. Under a bounded loss, as that of :class:`CappedREFCMFS`, rows of
+            outliers are zero: they belong to no cluster.
         """
-        return self._engine_for(X).map(outputs.DenseMemberships(self._centers()))
+        return self._engine_for(X).map(self._memberships_output(outputs.DenseMemberships))
 
     def transform(self, X: Any) -> Any:
         """Distances to the centers.
@@ -107,7 +108,8 @@ class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def score_outliers(self, X: Any) -> Any:
         """Outlier score: distance to a center over the radius of its cluster, the smallest of all.
 
-        Rows with a score above 1 are outliers.
+        Rows with a score above 1 are outliers; one of exactly 1 lies on the border of a cluster,
+        and belongs to it. Under a bounded loss, outliers have no memberships.
 
         Parameters
         ----------
@@ -119,6 +121,12 @@ class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         engine = self._engine_for(X)
         return engine.map(outputs.Scores(self._centers(), self.cluster_radii_))
+
+    def _memberships_output(
+        self, kind: type[outputs.Memberships] = outputs.Memberships
+    ) -> outputs.Memberships:
+        """Memberships to report. Under a bounded loss outliers have none."""
+        return kind(self._centers(), self.cluster_radii_ if self.loss_.bounded else None)
 
     def _centers(self) -> Floats:
         return self.cluster_centers_.astype(np.float64)

@@ -118,7 +118,9 @@ class REFCMFS(BaseFuzzyClustering):
 class CappedREFCMFS(BaseFuzzyClustering):
     """REFCMFS with a capped loss, whose centers outliers cannot move.
 
-    A row farther from all centers than ``cap`` costs the cap and moves no center. Under an
+    A row farther from all centers than ``cap`` costs the cap, moves no center, and has no
+    memberships. A row within the cap of some center has its ``n_active`` nearest clusters as
+    members; those beyond the cap cost the same, and the nearest are taken all the same. Under an
     unbounded loss, such as that of :class:`REFCMFS`, outliers end up with centers of their own.
     With robust seeds and an automatic cap, 30 % of the rows may be outliers, unless these form
     clusters themselves.
@@ -161,14 +163,22 @@ class CappedREFCMFS(BaseFuzzyClustering):
     Attributes
     ----------
     outliers_ : ndarray of shape (n_samples,), bool
-        Rows of the training data that belong to no cluster.
+        Rows of the training data that belong to no cluster: they lie farther from every center than
+        the radius of its cluster, their score exceeds 1, and their row of ``memberships_`` is
+        empty. ``labels_`` has their nearest center.
     cap_ : float
         Cap that was used.
+    cluster_radii_ : ndarray of shape (n_clusters,)
+        Radius of each cluster, at most ``cap_``.
     cluster_centers_, labels_, memberships_, objective_, n_iter_, history_, outcome_
         These and all others are as in :class:`FuzzyClustering`.
 
     Notes
     -----
+    While the centers are sought, a row beyond the cap of all clusters has memberships like any
+    other, since a constant cost moves nothing. It is after the fit that outliers lose them, in
+    ``memberships_``, ``predict_membership`` and ``predict_proba``.
+
     Outliers that form a group nearly as large as a cluster are given a center. Where no row lies
     beyond the cap, and clusters are not well separated, starts are drawn as by :class:`REFCMFS`,
     and the fit is nearly the same; see ``docs/restarts.md``, and ``docs/robustness.md`` for

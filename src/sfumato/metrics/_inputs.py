@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from sfumato._typing import Floats
@@ -22,14 +23,43 @@ NUMBERS = 1_000_000
 
 
 def check_memberships(memberships: Any, least: int = 1) -> Rows:
-    """Memberships as an array of doubles, or as a sparse one without duplicates.
+    """Memberships of the rows that have some: doubles, dense or sparse without duplicates.
+
+    Rows of zeros are outliers, which belong to no cluster, and are left out.
 
     Raises
     ------
     ValueError
-        If there are fewer than ``least`` clusters, if a membership is negative, or if those of a
-        row do not sum to one.
+        If there are fewer than ``least`` clusters, if a membership is negative, if those of a row
+        sum neither to one nor to zero, or if no row has any.
     """
+    return _of_members(_check_shares(memberships, least))[0]
+
+
+def check_pair(X: Any, memberships: Any, least: int = 1) -> tuple[Rows, Rows]:
+    """Rows of data and their memberships, both without rows of zero memberships.
+
+    See ``check_memberships`` and ``check_rows``.
+    """
+    checked = _check_shares(memberships, least)
+    X = check_rows(X, checked)
+    checked, members = _of_members(checked)
+    return (X if members.all() else X[members]), checked
+
+
+def _of_members(memberships: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """Rows that are not zero, and which they are."""
+    members = np.asarray(memberships.sum(axis=1)) > 0
+    if not members.any():
+        raise ValueError(
+            "memberships is zero everywhere, so that no row belongs to a cluster; give the "
+            "memberships of at least one row that is not an outlier."
+        )
+    return (memberships if members.all() else memberships[members]), members
+
+
+def _check_shares(memberships: Any, least: int) -> Rows:
+    """Memberships of all rows, outliers included."""
     checked = check_array(
         memberships, accept_sparse="csr", dtype=np.float64, input_name="memberships"
     )
@@ -51,8 +81,9 @@ def check_memberships(memberships: Any, least: int = 1) -> Rows:
 
 
 def _require_shares(memberships: Rows) -> None:
-    """Raise unless every row sums to one."""
-    wrong = np.abs(memberships.sum(axis=1) - 1)
+    """Raise unless every row sums to one, or is zero."""
+    sums = np.asarray(memberships.sum(axis=1))
+    wrong = np.where(sums == 0, 0, np.abs(sums - 1))
     if wrong.max() <= ROUNDING:
         return
     worst = int(wrong.argmax())

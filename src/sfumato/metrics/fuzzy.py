@@ -18,7 +18,7 @@ from sfumato.metrics._inputs import (
     Rows,
     check_centers,
     check_memberships,
-    check_rows,
+    check_pair,
     row_blocks,
 )
 
@@ -34,7 +34,8 @@ def partition_coefficient(memberships: Any) -> float:
     Parameters
     ----------
     memberships : array-like or sparse array of shape (n_samples, n_clusters)
-        Shares of the clusters in each row; they sum to one.
+        Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
+        left out.
 
     Returns
     -------
@@ -67,7 +68,8 @@ def partition_entropy(memberships: Any) -> float:
     Parameters
     ----------
     memberships : array-like or sparse array of shape (n_samples, n_clusters)
-        Shares of the clusters in each row; they sum to one.
+        Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
+        left out.
 
     Returns
     -------
@@ -101,7 +103,8 @@ def modified_partition_coefficient(memberships: Any) -> float:
     Parameters
     ----------
     memberships : array-like or sparse array of shape (n_samples, n_clusters)
-        Shares of the clusters in each row; they sum to one. There are two clusters or more.
+        Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
+        left out. There are two clusters or more.
 
     Returns
     -------
@@ -138,7 +141,8 @@ def xie_beni(X: Any, memberships: Any, centers: ArrayLike, fuzzifier: float = 2.
     X : array-like or CSR of shape (n_samples, n_features)
         Data.
     memberships : array-like or sparse array of shape (n_samples, n_clusters)
-        Shares of the clusters in each row; they sum to one. There are two clusters or more.
+        Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
+        left out. There are two clusters or more.
     centers : array-like of shape (n_clusters, n_features)
         Centers of the clusters.
     fuzzifier : float, default=2.0
@@ -162,8 +166,7 @@ def xie_beni(X: Any, memberships: Any, centers: ArrayLike, fuzzifier: float = 2.
     >>> round(xie_beni(X, memberships, centers=[[1.0], [10.0]]), 4)  # 4 / (4 * 81)
     0.0123
     """
-    memberships = check_memberships(memberships, least=2)
-    X, centers = _check_all(X, memberships, centers, fuzzifier)
+    X, memberships, centers = _check_all(X, memberships, centers, fuzzifier, least=2)
     gap = float(pdist(centers, "sqeuclidean").min())
     if gap == 0:
         return inf
@@ -187,7 +190,8 @@ def fukuyama_sugeno(X: Any, memberships: Any, centers: ArrayLike, fuzzifier: flo
     X : array-like or CSR of shape (n_samples, n_features)
         Data.
     memberships : array-like or sparse array of shape (n_samples, n_clusters)
-        Shares of the clusters in each row; they sum to one.
+        Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
+        left out.
     centers : array-like of shape (n_clusters, n_features)
         Centers of the clusters.
     fuzzifier : float, default=2.0
@@ -213,8 +217,7 @@ def fukuyama_sugeno(X: Any, memberships: Any, centers: ArrayLike, fuzzifier: flo
     >>> fukuyama_sugeno(X, memberships, centers=[[1.0], [10.0]])  # 4 - 4 * 4.5**2
     -77.0
     """
-    memberships = check_memberships(memberships)
-    X, centers = _check_all(X, memberships, centers, fuzzifier)
+    X, memberships, centers = _check_all(X, memberships, centers, fuzzifier)
     scatter, mass = _scatter(X, memberships, centers, fuzzifier)
     return float(scatter.sum() - mass @ np.square(centers - _mean(X)).sum(axis=1))
 
@@ -229,11 +232,13 @@ def _mean(X: Rows) -> Floats:
     return np.ones(X.shape[0]) @ X / X.shape[0] if sp.issparse(X) else X.mean(0, dtype=np.float64)
 
 
-def _check_all(X: Any, memberships: Rows, centers: Any, fuzzifier: Any) -> tuple[Rows, Floats]:
-    """X and the centers, in the forms to work with."""
+def _check_all(
+    X: Any, memberships: Any, centers: Any, fuzzifier: Any, least: int = 1
+) -> tuple[Rows, Rows, Floats]:
+    """X, the memberships and the centers, in the forms to work with."""
     require_number("fuzzifier", fuzzifier, above=1, advice="use 2, or that of the fit", finite=True)
-    X = check_rows(X, memberships)
-    return X, check_centers(centers, X, memberships)
+    X, memberships = check_pair(X, memberships, least)
+    return X, memberships, check_centers(centers, X, memberships)
 
 
 def _scatter(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato._distances import dense, squared_distances
 from sfumato._typing import Floats
-from sfumato.metrics._inputs import Rows, check_memberships, check_rows, row_blocks
+from sfumato.metrics._inputs import Rows, check_pair, row_blocks
 
 SIDE = 1000
 """Rows along each side of a tile of distances, 8 MB. Chosen by hand; at a power of two, transposing
@@ -37,8 +37,8 @@ def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
     X : array-like or CSR of shape (n_samples, n_features)
         Data.
     memberships : array-like or sparse array of shape (n_samples, n_clusters)
-        Shares of the clusters in each row; they sum to one. At least two clusters must have
-        members.
+        Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
+        left out. At least two clusters must have members.
     alpha : float, default=1.0
         Exponent of the weights, at least 0; at 0 all rows count alike.
 
@@ -70,8 +70,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
     0.624
     """
     _require_exponent(alpha)
-    memberships = check_memberships(memberships, least=2)
-    X = check_rows(X, memberships)
+    X, memberships = check_pair(X, memberships, least=2)
     labels, clearness = _labels_and_clearness(memberships)
     if np.all(labels == labels[0]):
         raise ValueError(

@@ -9,7 +9,14 @@ import scipy.sparse as sp
 from pyarrow import parquet
 
 from sfumato.cli.input import Source
-from sfumato.cli.output import RowResults, appending, as_ids, memberships_frame, write_tables
+from sfumato.cli.output import (
+    RowResults,
+    appending,
+    as_ids,
+    labels_frame,
+    memberships_frame,
+    write_tables,
+)
 from sfumato.exceptions import StreamError, UserError
 
 NUMBERS = pd.DataFrame({"a": [1.5, 2.5, 0.1 + 0.2], "b": [4, 5, 6], "flag": [True, False, True]})
@@ -295,6 +302,20 @@ class TestFrames:
         }
         assert list(written.columns) == ["cluster_", "cluster", "a,b"]
         np.testing.assert_array_equal(written[["cluster", "a,b"]], centers)
+
+    def test_outliers_have_no_memberships(self):
+        """In any place: the first rows, the last, or all."""
+        memberships = sp.csr_array(([0.25, 0.75], [0, 2], [0, 0, 2, 2]), shape=(3, 3))
+        scores = np.array([5.0, 0.5, 1.1])
+        for rows, largest in ((slice(0, 3), [0, 0.75, 0]), (slice(2, 3), [0])):
+            count = len(largest)
+            results = RowResults(
+                np.arange(count), np.zeros(count, int), memberships[rows], scores[rows]
+            )
+            frame = labels_frame("row", results)
+            assert frame["membership"].tolist() == largest
+            assert frame["outlier"].tolist() == [share == 0 for share in largest]
+            assert len(memberships_frame("row", results)) == 2 * (count > 1)
 
     def test_rows_are_numbered_without_identifiers(self):
         results = RowResults(as_ids(None, 5, 7), np.zeros(2, int), self.memberships)

@@ -303,6 +303,21 @@ def test_memberships_that_are_none_are_refused(
     assert words in str(refused(index, convert(memberships)).value)
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("index", [*CRISPNESS, *COMPACTNESS, fuzzy_silhouette])
+def test_outliers_are_left_out(index: Callable[..., float], convert: Callable[..., Any]) -> None:
+    """Rows of zeros, as a fit with a capped loss gives them to outliers."""
+    memberships = random_memberships()
+    X = np.random.default_rng(0).normal(size=(len(memberships), 3))
+    with_zeros = np.insert(memberships, [0, 5, len(memberships)], 0.0, axis=0)
+    with_rows = np.insert(X, [0, 5, len(memberships)], 1e3, axis=0)
+    last = (X[: memberships.shape[1]],) if index in COMPACTNESS else ()
+    given, all_given = (() if index in CRISPNESS else (rows,) for rows in (X, with_rows))
+    expected = index(*given, memberships, *last)
+    assert index(*all_given, convert(with_zeros), *last) == pytest.approx(expected, rel=1e-12)
+    assert "zero everywhere" in str(refused(index, convert(np.zeros((2, 2)))).value)
+
+
 def test_rounding_of_memberships_is_no_mistake() -> None:
     memberships = random_memberships().astype(np.float32)
     assert partition_coefficient(memberships) == pytest.approx(
