@@ -38,17 +38,18 @@ def make_data(n_rows):
 
 def sfumato(X, start, steps):
     """Centers after so many plain steps."""
-    # The centers of the last iteration are those that it began with, hence one more.
     model = FuzzyCMeans(
-        N_CLUSTERS, fuzzifier=2.0, init=start, tol=0, acceleration=None, max_iter=steps + 1
+        N_CLUSTERS, fuzzifier=2.0, init=start, tol=0, acceleration=None, max_iter=steps
     ).fit(X)
-    assert model.n_iter_ == steps + 1, "it must not stop early"
+    assert model.n_iter_ == steps, "it must not stop early"
     return model.cluster_centers_
 
 
 def memberships_at(X, start):
+    """Memberships at the centers to start from."""
     _, model = timed(lambda: FuzzyCMeans(N_CLUSTERS, init=start, max_iter=1).fit(X))
-    return model.memberships_.toarray()
+    model.cluster_centers_ = start
+    return model.predict_proba(X)
 
 
 def scikit_fuzzy(X, memberships, steps):

@@ -113,7 +113,7 @@ def test_every_task_begins_and_ends_in_order(estimator: BaseEstimator, X: np.nda
     model = clone(estimator).set_params(n_init=2, init="random").set_callbacks(recorder).fit(X)
     iterations = iterations_of(recorder)
     assert len(iterations) == 2
-    assert model.n_iter_ in iterations
+    assert model.n_iter_ + 1 in iterations, "the first task is at the initial centers"
     assert recorder.events == expected_events(iterations)
 
 
@@ -148,7 +148,8 @@ def test_an_iteration_begins_before_its_pass(X: np.ndarray, monkeypatch: Any) ->
     monkeypatch.setattr(NativeEngine, "sweep", recorded)
     model.fit(X)
     inside = recorder.events[3:-3]
-    assert inside == [("begin", "iteration"), ("sweep", ""), ("end", "iteration")] * model.n_iter_
+    task = [("begin", "iteration"), ("sweep", ""), ("end", "iteration")]
+    assert inside == task * (model.n_iter_ + 1)
 
 
 def test_callbacks_do_not_change_the_result(X: np.ndarray) -> None:
@@ -197,7 +198,7 @@ def test_a_callback_stops_the_iterations_of_a_start(X: np.ndarray) -> None:
     recorder = Recorder(stop_after=2)
     model = REFCMFS(3, random_state=0, n_init=3).set_callbacks(recorder).fit(X)
     assert iterations_of(recorder) == [2, 2, 2]
-    assert model.n_iter_ == 2
+    assert (model.n_iter_, len(model.history_)) == (1, 2)
     assert model.outcome_ is Outcome.STOPPED_BY_CALLBACK
     assert "callback" in str(model.outcome_)
     assert_allclose(-model.score(X), model.history_[-1].objective, rtol=1e-12)
@@ -212,7 +213,7 @@ def test_a_callback_stops_the_starts(X: np.ndarray) -> None:
 
 def test_stopping_where_the_loop_ends_anyway_changes_nothing(X: np.ndarray) -> None:
     plain = REFCMFS(3, random_state=0, n_init=1).fit(X)
-    recorder = Recorder(stop_after=plain.n_iter_)
+    recorder = Recorder(stop_after=plain.n_iter_ + 1)
     model = REFCMFS(3, random_state=0, n_init=1).set_callbacks(recorder).fit(X)
     assert model.outcome_ is Outcome.CONVERGED
 

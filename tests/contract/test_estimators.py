@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -20,6 +22,7 @@ from sfumato import (
     RSFKM,
     Capped,
     FuzzyClustering,
+    FuzzyCMeans,
     Hard,
     IterationRecord,
     Outcome,
@@ -27,6 +30,7 @@ from sfumato import (
     Simplex,
     SimREFCMFS,
     Squared,
+    stream,
 )
 from tests.catalogue import row_weights, start_near
 from tests.contract.estimators import (
@@ -136,7 +140,7 @@ def test_fitted_attributes(estimator: BaseEstimator, weighted: bool, X: np.ndarr
     assert model.memberships_.shape == (80, 4)
     assert type(model.objective_) is float
     assert type(model.n_iter_) is int
-    assert model.n_iter_ == len(model.history_) > 1
+    assert model.n_iter_ == len(model.history_) - 1 > 0
     assert isinstance(model.outcome_, Outcome)
     assert model.outcome_.converged
     assert model.n_features_in_ == 3
@@ -228,7 +232,7 @@ def test_every_model_has_the_same_attributes(estimator: BaseEstimator, X: np.nda
     batch = clone(estimator).partial_fit(X)
     assert vars(batch).keys() == vars(fitted).keys()
     assert (batch.n_samples_seen_, batch.n_batches_) == (len(X), 1)
-    assert batch.n_iter_ == len(batch.history_) > 0
+    assert batch.n_iter_ == len(batch.history_) - 1 > 0
     for model, seen, number in ((batch, len(X), 2), (fitted, rows, 1)):
         model.partial_fit(X[:20])
         assert vars(model).keys() == vars(clone(estimator).fit(X)).keys()
@@ -272,6 +276,33 @@ def test_outcomes_say_what_to_do(X: np.ndarray) -> None:
     exact = REFCMFS(3, fuzzifier=1.5, n_active=1, random_state=0).fit(np.eye(3).repeat(2, axis=0))
     assert exact.outcome_ is Outcome.EXACT
     assert exact.objective_ == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`")
+@pytest.mark.parametrize("place", [np.asarray, lambda rows: stream(np.asarray(rows), chunk_rows=3)])
+def test_one_iteration_is_one_step(place: Callable[..., Any]) -> None:
+    """A hand-worked case: the means of the pairs 0, 2 and 9, 11."""
+    model = SimREFCMFS(2, n_active=1, fuzzifier=2.0, init=[[0.0], [9.0]], max_iter=1, tol=0)
+    model.fit(place([[0.0], [2.0], [9.0], [11.0]]))
+    assert_array_equal(model.cluster_centers_, [[1.0], [10.0]])
+    assert model.n_iter_ == 1
+    assert [record.objective for record in model.history_] == [8.0, 4.0]
+    assert [record.shift for record in model.history_] == [1.0, 0.0]
+    assert model.objective_ == 4.0
+
+
+@pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`")
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_so_many_iterations_are_so_many_steps(count: int, X: np.ndarray) -> None:
+    """Each as the textbook writes fuzzy c-means."""
+    centers = X[:3]
+    for _ in range(count):
+        distances = cdist(X, centers, "sqeuclidean") + 1e-300
+        weights = (1 / distances / (1 / distances).sum(axis=1, keepdims=True)) ** 2
+        centers = weights.T @ X / weights.sum(axis=0)[:, None]
+    model = FuzzyCMeans(3, init=X[:3], max_iter=count, tol=0, acceleration=None).fit(X)
+    assert_allclose(model.cluster_centers_, centers, rtol=1e-9)
+    assert model.n_iter_ == count
 
 
 def test_the_warning_points_at_the_caller(X: np.ndarray) -> None:

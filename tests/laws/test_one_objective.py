@@ -49,6 +49,10 @@ def assert_one_objective(model, X, weights, dtype):
 def by_hand(model, X, weights):
     """Sum of the losses times phi of the memberships, and of the penalty of the simplex rule."""
     memberships = model.predict_proba(X).astype(np.float64)
+    if model.loss_.bounded:  # Outliers cost the cap, though their memberships are not reported.
+        engine = make_engine("reference", X, model.loss_, model.membership_)
+        found = engine.assign(model.cluster_centers_.astype(np.float64)).memberships.toarray()
+        memberships = np.where(memberships.any(axis=1, keepdims=True), memberships, found)
     losses = model.loss_.value(model.transform(X).astype(np.float64) ** 2)
     rows = (losses * model.membership_.phi(memberships)).sum(axis=1)
     if not np.isnan(model.gamma_):

@@ -70,7 +70,7 @@ def test_fits_are_the_same_if_their_centers_pair_off():
     engine = make_engine("native", np.array([[0.0], [10.0], [20.0]]), L21(), Hard())
     centers = np.array([[0.3], [10.0], [20.0]])  # A mean loss of 0.1, so 0.01 is near.
     fit, better, shuffled, elsewhere, doubled = (
-        solve(engine, np.asarray(start, dtype=float), Stopping(1, 0.0))
+        solve(engine, np.asarray(start, dtype=float), Stopping(0, 0.0))
         for start in (
             centers,
             [[0.295], [10.0], [20.0]],
@@ -90,7 +90,7 @@ def test_fits_are_the_same_if_their_centers_pair_off():
 
 def test_fits_that_go_on_have_been_repeated_as_often():
     engine = make_engine("native", np.array([[0.0], [10.0]]), L21(), Hard())
-    fit = solve(engine, np.array([[1.0], [9.0]]), Stopping(1, 0.0))
+    fit = solve(engine, np.array([[1.0], [9.0]]), Stopping(0, 0.0))
     further = AgreeingFits(fit, 2).refit(engine)
     assert further.repeats == 2
     assert further.fit.objective < fit.objective

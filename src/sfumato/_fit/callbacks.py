@@ -54,7 +54,10 @@ class FitTask:
 
 
 class IterationTasks:
-    """Observer of a descent that makes each iteration a task within a start."""
+    """Observer of a descent that makes each iteration a task within a start.
+
+    The first task is at the initial centers, so there is one more than steps of the centers.
+    """
 
     def __init__(self, start: FitTask) -> None:
         self.start = start

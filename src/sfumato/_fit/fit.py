@@ -185,7 +185,8 @@ def _starts(context: Context, engine: Engine, first: int = 0) -> Iterator[Start]
     for number in range(first, first + context.plan.starts):
         if number > first and not initializer.random:
             break  # All others would be the same.
-        task = context.task.begin_subtask(f"start {number}", max_subtasks=estimator.max_iter)
+        # One task more than steps: the first is at the initial centers.
+        task = context.task.begin_subtask(f"start {number}", max_subtasks=estimator.max_iter + 1)
         centers = proposed_centers(initializer, engine, estimator.n_clusters, context.rng)
         acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
         descent = Descent(engine, centers, stopping, IterationTasks(task), acceleration)

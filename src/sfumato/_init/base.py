@@ -24,7 +24,7 @@ from sfumato.memberships import Hard
 KEPT_LOSSES = 16
 """Greedy seeding keeps the losses of its candidates if they take at most 1/16 of the memory of the
 data; otherwise it computes them twice. Chosen by hand."""
-PILOT_FIT = Stopping(max_iter=20, tol=1e-3)
+PILOT_FIT = Stopping(max_iter=19, tol=1e-3)
 """Iterations and relative tolerance of a pilot fit. Chosen by hand."""
 PILOT_STARTS = 3
 """Pilot fits from ordinary seeds, of which the best counts. Chosen by hand."""

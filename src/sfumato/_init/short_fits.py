@@ -36,7 +36,7 @@ MAX_TABLE = 1 << 22
 several steps: 32 MB in double precision. Chosen by hand."""
 MIN_SWAP_GAIN = 1e-9
 """Relative fall of the total below which an exchange counts as rounding."""
-SHORT_FIT = Stopping(max_iter=4, tol=1e-3)
+SHORT_FIT = Stopping(max_iter=3, tol=1e-3)
 """Iterations and relative tolerance of each stage of a short fit. Chosen by hand."""
 SAME_CENTERS = 0.1
 """Two fits agree if matching centers are closer than this fraction of the mean loss of a row.

@@ -52,22 +52,24 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """Record of one iteration.
+    """Record of a pass: the objective at the centers, and the step from there.
+
+    The first is at the initial centers, each other one after an iteration.
 
     Attributes
     ----------
     objective : float
-        Value at the centers at the beginning of the iteration.
+        Value at the centers.
     seconds : float
         Seconds that this start has run so far, without those of other starts in between.
     shift : float
-        Largest distance between the old and the new position of a center; 0 in the last
-        iteration, after which the centers stay.
+        Largest distance between the old and the new position of a center; 0 in the last record,
+        after which the centers stay.
     repairs : tuple of int
         Empty clusters whose centers were moved to the rows with the largest loss.
     passes : int
-        Passes over the data: 2 where an accelerated step raised the objective and was replaced
-        by the plain one, otherwise 1.
+        Passes over the data: 2 where the accelerated step to these centers raised the objective
+        and was replaced by the plain one, otherwise 1.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class IterationRecord:
 
 @dataclass(frozen=True)
 class Solution:
-    """Centers, the record of each iteration, and why the iteration stopped."""
+    """Centers, the records from the initial ones to these, and why the iteration stopped."""
 
     centers: Floats
     history: tuple[IterationRecord, ...]
@@ -106,7 +108,7 @@ rows by less. Chosen by hand."""
 
 @dataclass(frozen=True)
 class Stopping:
-    """Stop when the objective falls by at most ``tol`` of its value, or after ``max_iter``.
+    """Stop when the objective falls by at most ``tol`` of its value, or after ``max_iter`` steps.
 
     The fall must not be larger than the one before, and no cluster was repaired in this iteration.
     The paper prints this condition inverted and absolute; relative to the value, it does not
@@ -117,7 +119,7 @@ class Stopping:
     tol: float
 
     def __call__(self, objectives: Sequence[float], repaired: bool) -> Outcome | None:
-        """Outcome after these objectives, the last at the present centers; None to go on.
+        """Outcome after these objectives, from the initial to the present centers; None to go on.
 
         A repair in the present iteration will lower the objective, so it counts as progress.
         """
@@ -125,7 +127,7 @@ class Stopping:
             return Outcome.EXACT
         if len(objectives) > 1 and not repaired and self._settled(objectives):
             return Outcome.CONVERGED
-        if len(objectives) >= self.max_iter:
+        if len(objectives) > self.max_iter:
             return Outcome.OUT_OF_ITERATIONS
         return None
 
@@ -234,8 +236,11 @@ class Descent:
         self._stored: DescentState | None = None
 
     def run(self, iterations: int | None = None) -> None:
-        """Iterate to the end, or until there are so many iterations in all."""
-        while self.outcome is None and (iterations is None or len(self.history) < iterations):
+        """Iterate to the end, or until there are so many iterations in all.
+
+        The objective is known then, so that there is one record more than iterations.
+        """
+        while self.outcome is None and (iterations is None or len(self.history) <= iterations):
             if self._stored is not None:
                 self._replay(self._stored)
                 continue

@@ -45,9 +45,9 @@ class Plan(NamedTuple):
         return cls(int(n_init))
 
 
-HALVING = Plan(10, (Rung(5, 4), Rung(10, 2)))
+HALVING = Plan(10, (Rung(4, 4), Rung(9, 2)))
 """Plan for ``n_init="auto"``; measured in ``docs/restarts.md``."""
-SHORT_HALVING = Plan(6, (Rung(5, 3), Rung(10, 2)))
+SHORT_HALVING = Plan(6, (Rung(4, 3), Rung(9, 2)))
 """The same for seeds that are good already, so that fewer will do."""
 
 

@@ -170,7 +170,8 @@ class FitProgress:
         sampled = self.passes > 0 and estimator.n_init == "auto"
         text = f"start {number} of {n_starts}"
         if depth == 2:
-            iteration = f"iteration {context.task_id + 1} of at most {estimator.max_iter}"
+            step = min(context.task_id + 1, estimator.max_iter)  # The last task takes no step.
+            iteration = f"iteration {step} of at most {estimator.max_iter}"
             text = iteration if sampled or n_starts == 1 else f"{text}, {iteration}"
             self._iteration = text
         else:
@@ -189,7 +190,7 @@ class FitProgress:
             self._left = None
         if depth in (1, 2) and not self.passes:
             start = context.task_id if depth == 1 else context.parent.task_id
-            share = 1.0 if depth == 1 else (context.task_id + 1) / estimator.max_iter
+            share = 1.0 if depth == 1 else (context.task_id + 1) / (estimator.max_iter + 1)
             self.bar.update(self.task, advance=share - self._shares.get(start, 0.0))
             self._shares[start] = share
 

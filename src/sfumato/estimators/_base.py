@@ -226,7 +226,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self.cap_ = problem.loss.cutoff
         self.intrinsic_dimension_ = dimension
         self.history_ = solution.history
-        self.n_iter_ = len(solution.history)
+        self.n_iter_ = max(1, len(solution.history) - 1)
         self.outcome_: Any = solution.outcome
         self.n_samples_seen_ = result.n_rows
         self.n_batches_ = 0

@@ -37,13 +37,13 @@ class FuzzyClustering(BaseFuzzyClustering):
         and returns such an array. See :class:`Initializer` to write your own.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept. All of a given number
-        run to the end. "auto" is successive halving of 10 starts: the best 4 after 5 iterations and
-        the best 2 after 10 go on. Where ``init`` is an array, there is 1. Where it is "robust",
-        "auto" begins with 6, of which 3 go on after 5 iterations and 2 after 10; there are fewer,
+        run to the end. "auto" is successive halving of 10 starts: the best 4 after 4 iterations and
+        the best 2 after 9 go on. Where ``init`` is an array, there is 1. Where it is "robust",
+        "auto" begins with 6, of which 3 go on after 4 iterations and 2 after 9; there are fewer,
         for any ``n_init``, if seeds come out the same three times; and where no row lies beyond an
         automatic cap, seeds may be those of "k-means++".
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
@@ -87,13 +87,14 @@ class FuzzyClustering(BaseFuzzyClustering):
         a hundred rows or more, one row in 740 is among them by chance, give or take a factor of 2;
         of small ones more.
     cluster_radii_ : ndarray of shape (n_clusters,)
-        Robust radius of each cluster, in the units of the data, at most ``cap_``. A cluster of fewer
-        than 5 rows has ``cap_``; if that is infinite, NaN, and the scores leave the cluster out.
+        Robust radius of each cluster, in the units of the data, at most ``cap_``. It is ``cap_`` if
+        a cluster has fewer than 5 rows; where that is infinite, NaN, and scores leave it out.
     history_ : tuple of IterationRecord
-        Objective, seconds, largest shift of a center and repaired clusters, per iteration of the
-        start that was kept. Empty after ``partial_fit`` has moved the centers of a fit.
+        Objective, seconds, largest shift of a center and repaired clusters of the start that was
+        kept. The first record is at the initial centers, and one follows after each iteration.
+        Empty after ``partial_fit`` has moved the centers of a fit.
     n_iter_ : int
-        Number of these iterations.
+        Number of iterations, which is the number of steps of the centers, counted as at least 1.
     outcome_ : Outcome or None
         Why the iteration stopped; ``str(outcome_)`` has advice. None after ``partial_fit`` has
         moved the centers of a fit.
@@ -187,7 +188,7 @@ class RSFKM(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
@@ -275,7 +276,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None

@@ -36,7 +36,7 @@ class REFCMFS(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
@@ -144,7 +144,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
@@ -256,7 +256,7 @@ class SimREFCMFS(BaseFuzzyClustering):
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
-        Largest number of iterations of a start.
+        Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None

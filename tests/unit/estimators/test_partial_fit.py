@@ -200,7 +200,7 @@ def test_radii_follow_the_batches() -> None:
 def test_attributes_are_those_of_the_last_batch(estimator: BaseEstimator) -> None:
     frame = pd.DataFrame(some(100), columns=["a", "b", "c"])
     model = clone(estimator).partial_fit(frame)
-    assert model.n_iter_ == len(model.history_)
+    assert model.n_iter_ == len(model.history_) - 1
     batch = pd.DataFrame(some(30, 1), columns=["a", "b", "c"])
     assert model.partial_fit(batch, sample_weight=row_weights(30)) is model
     assert_array_equal(model.labels_, model.predict(batch))

@@ -85,8 +85,19 @@ def test_start_is_not_written_to():
 def test_iterations_are_counted():
     solution = solve(some_engine(), start_near(blobs()), Stopping(3, 0.0))
     assert solution.outcome is Outcome.OUT_OF_ITERATIONS
-    assert len(solution.history) == 3
+    assert len(solution.history) == 4, "the first record is at the start"
     assert solution.history[-1].shift == 0
+    assert all(record.shift > 0 for record in solution.history[:-1])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_so_many_iterations_are_so_many_steps(count):
+    engine, centers = some_engine(), start_near(blobs())
+    solution = solve(engine, centers, Stopping(count, 0.0))
+    for _ in range(count):
+        centers = engine.sweep(centers).centers(centers)
+    np.testing.assert_array_equal(solution.centers, centers)
+    assert solution.objective == engine.sweep(centers).objective
 
 
 def test_more_iterations_never_end_worse():

@@ -194,6 +194,6 @@ def test_all_centers_empty(engine_name):
 def test_the_last_record_repairs_nothing(loss):
     X = blobs()
     engine = make_engine("reference", X, loss, Hard())
-    solution = solve(engine, with_far_centers(X, [2]), Stopping(1, 1e-7))
+    solution = solve(engine, with_far_centers(X, [2]), Stopping(0, 1e-7))
     assert solution.history[-1].repairs == ()
     np.testing.assert_array_equal(solution.centers, with_far_centers(X, [2]))

@@ -41,7 +41,7 @@ def test_a_rise_is_no_convergence():
 
 def test_a_zero_objective_is_exact():
     assert outcome_of(0.0) is Outcome.EXACT
-    assert outcome_of(5.0, 0.0, max_iter=2) is Outcome.EXACT
+    assert outcome_of(5.0, 0.0, max_iter=1) is Outcome.EXACT
 
 
 def test_a_repair_counts_as_progress():
@@ -49,13 +49,16 @@ def test_a_repair_counts_as_progress():
 
 
 def test_iterations_run_out():
-    assert outcome_of(10.0, max_iter=1) is Outcome.OUT_OF_ITERATIONS
-    assert outcome_of(10.0, 9.0, max_iter=2) is Outcome.OUT_OF_ITERATIONS
-    assert outcome_of(10.0, 9.0, repaired=True, max_iter=2) is Outcome.OUT_OF_ITERATIONS
+    """The first objective is that of the start, before any iteration."""
+    assert outcome_of(10.0, max_iter=1) is None
+    assert outcome_of(10.0, 9.0, max_iter=1) is Outcome.OUT_OF_ITERATIONS
+    assert outcome_of(10.0, 9.0, max_iter=2) is None
+    assert outcome_of(10.0, 9.0, 8.0, max_iter=2) is Outcome.OUT_OF_ITERATIONS
+    assert outcome_of(10.0, 9.0, 8.0, repaired=True, max_iter=2) is Outcome.OUT_OF_ITERATIONS
 
 
 def test_convergence_in_the_last_iteration_counts():
-    assert outcome_of(10.0, 9.0, 8.99, max_iter=3) is Outcome.CONVERGED
+    assert outcome_of(10.0, 9.0, 8.99, max_iter=2) is Outcome.CONVERGED
 
 
 def test_falls_that_still_grow_are_no_convergence():
