@@ -37,7 +37,7 @@ the estimate. Chosen by hand."""
 MAX_TRIM_ROUNDS = 10
 """Rounds of estimating and excluding. Chosen by hand; it ends earlier once nothing changes."""
 MIN_CLUSTER_ROWS = 5
-"""Rows below which a cluster has no radius of its own. Chosen by hand."""
+"""Rows, counted by weight, below which a cluster has no radius of its own. Chosen by hand."""
 SHRINKAGE_ROWS = 16
 """Rows of a cluster whose radius is the geometric mean of its own and the typical one. With n rows,
 the weight of the typical radius is ``1 / (1 + (n / 16) ** 2)``: 0.72 for the 10 rows of a cluster
@@ -103,7 +103,8 @@ def radii_of(
     typical = float(np.median(positive)) if len(positive) else fallback
     unknown = np.isnan(found) & any_known
     own = np.where(found > 0, found, typical)
-    shrinkage = 1 / (1 + (np.bincount(labels, weights > 0, n_clusters) / SHRINKAGE_ROWS) ** 2)
+    counts = np.bincount(labels, counted_rows(weights), n_clusters)
+    shrinkage = 1 / (1 + (counts / SHRINKAGE_ROWS) ** 2)
     return np.where(unknown, np.nan, own * (typical / own) ** shrinkage)
 
 
@@ -164,9 +165,19 @@ def robust_radii(
         enough = np.bincount(labels[rest], weights[rest], n_clusters) >= MIN_SPREAD_SHARE * masses
         deviation = np.where((deviation == 0) & enough, of_rest, deviation)
     deviation = np.maximum(deviation, MIN_DEVIATION * median)
-    few = np.bincount(labels, minlength=n_clusters) < MIN_CLUSTER_ROWS
+    few = np.bincount(labels, counted_rows(weights), n_clusters) < MIN_CLUSTER_ROWS
     few |= masses < min_share * weights.sum() / n_clusters
     return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
+
+
+def counted_rows(weights: Floats) -> Floats:
+    """Number of rows that each row counts for: a weight of 3 is three rows.
+
+    Weights that are below one on average are scaled up to one, since their unit says nothing about
+    the number of rows.
+    """
+    total = float(weights.sum())
+    return weights * max(1.0, np.count_nonzero(weights) / total) if total > 0 else weights
 
 
 def grouped_median(

@@ -158,8 +158,8 @@ def test_a_weight_is_copies():
 
 
 def test_a_light_cluster_has_no_reach_where_a_share_is_asked_for():
-    distances = np.tile(quantiles(2, 50), 3)
-    labels, weights = np.repeat([0, 1, 2], 50), np.repeat([1.0, 1.0, 0.05], 50)
+    distances = np.tile(quantiles(2, 200), 3)
+    labels, weights = np.repeat([0, 1, 2], 200), np.repeat([1.0, 1.0, 0.05], 200)
     np.testing.assert_array_equal(
         np.isnan(robust_radii(distances, labels, weights, 3, min_share=0.1)(3.0)),
         [False, False, True],
@@ -254,6 +254,21 @@ def test_a_weight_of_zero_is_absence(place):
     padded = np.vstack([X, 1000 + place + np.linspace(-3, 3, 50)[:, None]])
     weights = np.repeat([1.0, 0.0], [len(X), 50])
     np.testing.assert_array_equal(radii_of(padded, centers, weights), radii_of(X, centers))
+
+
+def test_a_weight_of_three_is_three_copies():
+    """In clusters of any size: the number of rows is counted by weight."""
+    X, centers = on_a_line(bell(100), bell(12, 4.0), bell(3), bell(2))
+    weights = np.random.default_rng(0).integers(0, 4, size=len(X)).astype(float)
+    weights[-5:] = [1, 2, 1, 2, 3]
+    copies = np.repeat(X, weights.astype(int), axis=0)
+    found = radii_of(X, centers, weights)
+    np.testing.assert_allclose(found, radii_of(copies, centers), rtol=1e-12)
+    assert np.isnan(found[2])
+    assert not np.isnan(found[3]), "two rows of weights 2 and 3 are five"
+    light = radii_of(X, centers, 1e-6 * weights)
+    np.testing.assert_allclose(radii_of(X, centers, 1e-9 * weights), light, rtol=1e-9)
+    assert not np.isnan(light[:2]).any(), "the unit of small weights does not matter"
 
 
 def test_a_weight_of_zero_is_absence_where_all_have_few_rows():
