@@ -1,17 +1,20 @@
 """scikit-learn's own checks, none excused, for every public estimator and combinations of parts.
 
-The instances have four clusters and two starts. scikit-learn checks its clusterers with few, too:
-some checks pass data with four distinct rows, where more clusters are an error by design. And for
-any estimator with ``predict_proba`` one check expects four columns.
+They pass with four clusters and two starts, and with the default parameters. Of the latter, two
+cannot: for any estimator with ``predict_proba`` they expect four columns, for the four classes of a
+target, and the default is eight clusters.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sfumato
@@ -63,6 +66,34 @@ OTHERS = [
 @parametrize_with_checks(PRESETS + COMBINATIONS + OTHERS)
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
+
+
+DEFAULTS = [type(estimator)() for estimator in PRESETS] + [FuzzyClustering()]
+FOUR_COLUMNS = dict.fromkeys(
+    ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+    "expects as many columns of predict_proba as y has classes, though y is ignored",
+)
+
+
+# Some checks give fewer distinct rows than the eight clusters.
+@pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`", "ignore:.*distinct rows")
+@parametrize_with_checks(DEFAULTS, expected_failed_checks=lambda _: FOUR_COLUMNS)
+def test_check_of_defaults(
+    estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
+) -> None:
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:.*distinct rows")
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda each: type(each).__name__)
+def test_defaults_on_sparse_rows(estimator: BaseEstimator, container: Callable[..., Any]) -> None:
+    """The two checks that cannot pass, with the columns that are right."""
+    X = np.random.RandomState(0).uniform(size=(40, 3))
+    X[X < 0.6] = 0
+    model = clone(estimator).set_params(random_state=0).fit(container(X))
+    assert model.predict(container(X)).shape == (40,)
+    assert model.predict_proba(container(X)).shape == (40, 8)
 
 
 def test_every_public_estimator_is_checked() -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from sfumato._data import Data
+from sklearn.exceptions import ConvergenceWarning
+
+from sfumato._data import Data, distinct_rows
 from sfumato._engines import is_chunked
 from sfumato._engines.chunked import ChunkedData
 from sfumato._typing import Floats
-from sfumato._validation.arrays import check_enough_rows, check_fit_data, check_new_data
+from sfumato._validation.arrays import (
+    check_enough_rows,
+    check_fit_data,
+    check_new_data,
+    check_row_count,
+)
 from sfumato._validation.batches import batch_data, batches, check_first_batch
-from sfumato._validation.chunks import check_enough_chunks, check_fit_chunks, check_new_chunks
+from sfumato._validation.chunks import check_fit_chunks, check_new_chunks
 from sfumato._validation.parameters import check_centers, check_counts, restored_on_failure
 
 __all__ = [
@@ -54,8 +62,19 @@ def new_input(
 
 
 def check_enough(data: Data | ChunkedData, n_clusters: int) -> None:
-    """Raise unless at least ``n_clusters`` distinct rows have a positive weight."""
+    """Raise if there are fewer rows than clusters; warn if fewer are distinct.
+
+    Then each distinct row of positive weight is a cluster, and other centers repeat them.
+    """
+    check_row_count(data.n_rows, n_clusters)
     if isinstance(data, ChunkedData):
-        check_enough_chunks(data, n_clusters)
+        count = data.distinct
     else:
-        check_enough_rows(data, n_clusters)
+        count = len(distinct_rows(data, n_clusters))
+    if count < n_clusters:
+        message = (
+            f"X has only {count} distinct rows of positive weight, fewer than n_clusters="
+            f"{n_clusters}, so that at most {count} clusters have rows and the other centers "
+            f"repeat them; use n_clusters <= {count}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)

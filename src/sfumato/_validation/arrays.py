@@ -5,7 +5,7 @@ Rows are copied only if engines cannot read their type (lists, objects, half pre
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +48,12 @@ def check_enough_rows(data: Data, n_clusters: int) -> None:
     check_row_count(data.n_rows, n_clusters)
     seen = distinct_rows(data, n_clusters)
     if len(seen) < n_clusters:
-        raise_too_few_distinct(len(seen), n_clusters)
+        raise ParameterError(
+            f"X has only {len(seen)} distinct rows of positive weight, fewer than "
+            f"n_clusters={n_clusters}; use n_clusters <= {max(1, len(seen))}.",
+            "n_clusters",
+            n_clusters,
+        )
 
 
 def check_row_count(n_rows: int, n_clusters: int) -> None:
@@ -60,16 +65,6 @@ def check_row_count(n_rows: int, n_clusters: int) -> None:
             "n_clusters",
             n_clusters,
         )
-
-
-def raise_too_few_distinct(count: int, n_clusters: int) -> NoReturn:
-    """Raise about fewer distinct rows than clusters."""
-    raise ParameterError(
-        f"X has only {count} distinct rows of positive weight, fewer than "
-        f"n_clusters={n_clusters}; use n_clusters <= {max(1, count)}.",
-        "n_clusters",
-        n_clusters,
-    )
 
 
 def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:

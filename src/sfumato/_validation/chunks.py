@@ -13,13 +13,7 @@ from sfumato._engines import find_runner
 from sfumato._engines.chunked import ChunkedData, Runner
 from sfumato._inspection import Inspect, Inspection, check_range, raise_not_finite
 from sfumato._typing import Floats
-from sfumato._validation.arrays import (
-    ALL_ZERO,
-    check_row_count,
-    check_spread,
-    check_total,
-    raise_too_few_distinct,
-)
+from sfumato._validation.arrays import ALL_ZERO, check_spread, check_total
 
 
 def check_fit_chunks(
@@ -65,13 +59,6 @@ def check_new_chunks(
         check_range(_inspect(X, runner, Inspect(runner.n_features)).range, origin, dtype)
     not_counted = np.zeros(1, dtype=np.int64)
     return ChunkedData(runner, dtype, origin, not_counted, runner.n_rows or 0, False)
-
-
-def check_enough_chunks(data: ChunkedData, n_clusters: int) -> None:
-    """Raise unless at least ``n_clusters`` distinct rows have a positive weight."""
-    check_row_count(data.n_rows, n_clusters)
-    if data.distinct < n_clusters:
-        raise_too_few_distinct(data.distinct, n_clusters)
 
 
 def _inspect(X: Any, runner: Runner, inspect: Inspect) -> Inspection:

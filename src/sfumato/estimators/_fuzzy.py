@@ -24,7 +24,8 @@ class FuzzyClustering(BaseFuzzyClustering):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters.
+        Number of clusters. If fewer rows are distinct, each of them is a cluster, other centers
+        repeat them, and there is a warning.
     loss : {"l21", "squared", "capped"} or Loss, default="l21"
         Loss of a distance; see :class:`L21`, :class:`Squared`, :class:`Capped`.
     membership : {"power", "hard", "simplex"} or Membership, default="power"
