@@ -67,10 +67,7 @@ def check_enough(data: Data | ChunkedData, n_clusters: int) -> None:
     Then each distinct row of positive weight is a cluster, and other centers repeat them.
     """
     check_row_count(data.n_rows, n_clusters)
-    if isinstance(data, ChunkedData):
-        count = data.distinct
-    else:
-        count = len(distinct_rows(data, n_clusters))
+    count = data.distinct if isinstance(data, ChunkedData) else len(distinct_rows(data, n_clusters))
     if count < n_clusters:
         message = (
             f"X has only {count} distinct rows of positive weight, fewer than n_clusters="

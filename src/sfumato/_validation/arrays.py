@@ -5,6 +5,8 @@ Rows are copied only if engines cannot read their type (lists, objects, half pre
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from sklearn.utils.validation import validate_data
 
 from sfumato import _checks
 from sfumato._data import Data, computing_dtype, csr_or_dense, distinct_rows
-from sfumato._inspection import RangeSummary, check_range, or_float64, summarize_range
+from sfumato._inspection import NotFinite, RangeSummary, check_range, or_float64, summarize_range
 from sfumato._typing import Floats
 from sfumato.exceptions import ParameterError
 
+DATE_ADVICE = "drop the column, or encode it as a number, e.g. days since the first date"
 ALL_ZERO = "sample_weight is zero everywhere; at least one row needs a weight > 0."
 
 
@@ -27,7 +30,7 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     dtype = computing_dtype(rows)
     found = summarize_range(rows, weights)
     origin = found.middle.astype(dtype).astype(np.float64)
-    check_range(found, origin, dtype)
+    check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
     check_spread(found, dtype)
     return Data(rows, weights, dtype, origin)
 
@@ -39,7 +42,8 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     dtype = computing_dtype(rows)
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
-    check_range(summarize_range(rows, weights), origin, dtype)
+    found = summarize_range(rows, weights)
+    check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
     return Data(rows, weights, dtype, origin)
 
 
@@ -69,6 +73,8 @@ def check_row_count(n_rows: int, n_clusters: int) -> None:
 
 def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     """Rows as an ndarray or a CSR array of some real dtype."""
+    _refuse_path(X)
+    _refuse_polars_dates(X)
     try:
         rows = validate_data(
             estimator,
@@ -89,6 +95,45 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     return csr_or_dense(rows)
 
 
+def _refuse_path(X: Any) -> None:
+    """Raise if X is the path of a file in place of its rows."""
+    if isinstance(X, str | PathLike):
+        path = fspath(X)
+        raise TypeError(
+            f"X is the path {path!r}, not the rows themselves; give sfumato.stream({path!r}), "
+            "which reads the file chunk by chunk, or an array of its rows."
+        )
+
+
+def _refuse_polars_dates(X: Any) -> None:
+    """Raise if a polars frame has dates or times, which it would turn into numbers unasked."""
+    if type(X).__module__.split(".")[0] != "polars":
+        return
+    for name, dtype in getattr(X, "schema", {}).items():
+        if dtype.is_temporal():
+            value = X[name][0] if len(X) else dtype
+            raise ValueError(
+                f"X holds {value!r} at row 0, column {name!r}, which is not a number; "
+                f"{DATE_ADVICE}."
+            )
+
+
+def _name_of(names: Any, column: int) -> str:
+    """Description of a column, by its name if there are names."""
+    name = column if names is None else names[column]
+    return f"column {name!r}" if isinstance(name, str) else f"column {name}"
+
+
+def _place(estimator: Any, X: Any, bad: NotFinite | None) -> str | None:
+    """Where a value that is not finite lies, by the name of its column if it is known."""
+    if bad is None:
+        return None
+    names = getattr(X, "columns", None)
+    if names is None:
+        names = getattr(estimator, "feature_names_in_", None)
+    return f"row {bad.row}, {_name_of(names, bad.column)}"
+
+
 def _not_numbers(X: Any) -> str | None:
     """Why X cannot be read as real numbers, with the place of the first value that is none."""
     names = getattr(X, "columns", None)
@@ -104,16 +149,41 @@ def _not_numbers(X: Any) -> str | None:
     if table.ndim != 2 or sp.issparse(table):
         return None
     for column in range(table.shape[1]):
-        for row, value in enumerate(table[:, column].astype(object)):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                name = f"column {column}" if names is None else f"column {names[column]!r}"
+        for row, value in enumerate(table[:, column]):
+            if not _is_number(value):
                 return (
-                    f"X holds {value!r} at row {row}, {name}, which is not a number; drop the "
-                    "column, or encode it (sklearn.preprocessing.OneHotEncoder)."
+                    f"X holds {_shown(value)} at row {row}, {_name_of(names, column)}, which is "
+                    f"not a number; {_advice(value)}."
                 )
     return None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a cell can be read as a number; a date is none, whatever NumPy says."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    """Value of a cell, as a user would write it."""
+    return str(value) if isinstance(value, np.generic) and value.dtype.kind in "mM" else repr(value)
+
+
+def _advice(value: Any) -> str:
+    """What to do about a cell that is not a number."""
+    if isinstance(value, date | timedelta | np.datetime64 | np.timedelta64):
+        return DATE_ADVICE
+    if isinstance(value, str) and _is_number(value.replace(",", ".", 1)):
+        return (
+            "if it has a decimal comma, read the file with decimal=',' (pandas.read_csv); "
+            "otherwise drop the column, or encode it"
+        )
+    return "drop the column, or encode it (sklearn.preprocessing.OneHotEncoder)"
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from sfumato import REFCMFS, RSFKM, FuzzyClustering, FuzzyCMeans, SimREFCMFS
+from sfumato import REFCMFS, RSFKM, FuzzyClustering, FuzzyCMeans, KMedoids, SimREFCMFS
 from tests.failing import X, fails, frame, rows
 
 # Values.
@@ -43,9 +45,13 @@ def test_not_finite_in_a_later_block() -> None:
 def test_missing_values_of_frames() -> None:
     missing = frame().astype("Float64")
     missing.iloc[4, 2] = pd.NA
-    fails(REFCMFS(3), missing, "NaN, first at row 4, column 2")
+    fails(REFCMFS(3), missing, "NaN, first at row 4, column 'c'; drop such rows, or fill them in")
+    fails(REFCMFS(3), frame().assign(b=np.inf), "infinity (inf), first at row 0, column 'b'")
     polars = pl.DataFrame({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 3.0]})
-    fails(REFCMFS(2), polars, "NaN, first at row 1, column 0")
+    fails(REFCMFS(2), polars, "NaN, first at row 1, column 'a'")
+    empty = frame().astype(object)
+    empty.iloc[2, 0] = None
+    fails(REFCMFS(2), empty, "NaN, first at row 2, column 'a'")
 
 
 def test_not_finite_at_predict() -> None:
@@ -53,6 +59,16 @@ def test_not_finite_at_predict() -> None:
     for method in (model.predict, model.predict_proba, model.transform, model.score):
         with pytest.raises(ValueError, match="NaN, first at row 3, column 0"):
             method(rows(at=(3, 0), value=np.nan))
+    named = REFCMFS(3, random_state=0).fit(frame())
+    with pytest.raises(ValueError, match="NaN, first at row 0, column 'b'"):
+        named.predict(frame().assign(b=np.nan))
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(ValueError, match="NaN, first at row 3, column 'a'"),
+    ):
+        named.predict(rows(at=(3, 0), value=np.nan))
+    with pytest.raises(ValueError, match="NaN, first at row 0, column 'c'"):
+        named.partial_fit(frame().assign(c=np.nan))
 
 
 def test_weight_zero_does_not_excuse_nan() -> None:
@@ -73,6 +89,9 @@ def test_weight_zero_does_not_excuse_nan() -> None:
         (lambda: [[1.0, "x"], [2.0, "y"]], "'x'", "column 1"),
         (lambda: np.array([["u", "v"], ["w", "x"]]), "'u'", "column 0"),
         (lambda: np.array([["2024-01-01"], ["2024-01-02"]], dtype="M8[D]"), "2024", "column 0"),
+        (lambda: pd.DataFrame({"day": pd.to_datetime(["2024-01-01"] * 3)}), "2024", "'day'"),
+        (lambda: pd.DataFrame({"wait": pd.to_timedelta(["2h"] * 3)}), "seconds", "'wait'"),
+        (lambda: pl.DataFrame({"a": [1.0], "day": [date(2024, 1, 2)]}), "2024", "'day'"),
     ],
 )
 def test_text(container: Callable[[], Any], cell: str, column: str) -> None:
@@ -83,6 +102,28 @@ def test_text(container: Callable[[], Any], cell: str, column: str) -> None:
 def test_the_first_text_is_named() -> None:
     words = np.array(["1.5", "2", "three", "4"] * 10)
     fails(REFCMFS(2), frame(size=words), "'three' at row 2, column 'size'")
+
+
+@pytest.mark.parametrize(
+    ("column", "advice"),
+    [
+        (pd.Timestamp("2024-01-01"), "as a number, e.g. days since the first date"),
+        ("1,5", "decimal comma, read the file with decimal=','"),
+        ("red", "OneHotEncoder"),
+    ],
+)
+def test_what_to_do_depends_on_the_value(column: Any, advice: str) -> None:
+    fails(REFCMFS(2), frame(new=column), "column 'new'", advice, error=(ValueError, TypeError))
+
+
+@pytest.mark.parametrize("path", ["big.npy", Path("folder") / "big.parquet"], ids=str)
+def test_a_path_is_not_rows(path: str | Path) -> None:
+    words = f"the path {str(path)!r}", f"sfumato.stream({str(path)!r})"
+    fails(REFCMFS(2), path, *words, error=TypeError)
+    model = REFCMFS(3, random_state=0).fit(X)
+    for method in (model.predict, model.transform, model.score, model.partial_fit, KMedoids(2).fit):
+        with pytest.raises(TypeError, match=re.escape(words[1])):
+            method(path)
 
 
 def test_a_cell_of_a_wrong_type() -> None:
@@ -181,7 +222,6 @@ def test_a_far_row_of_no_weight_is_no_excuse() -> None:
         (X[:, 0], ["Expected 2D array, got 1D array", "reshape(-1, 1)"]),
         (X[:, :, None], ["dim 3"]),
         (3.0, ["Expected 2D array, got scalar"]),
-        ("data.csv", ["Expected 2D array, got scalar"]),
         ([[1.0, 2.0], [3.0]], ["inhomogeneous"]),
     ],
     ids=str,
