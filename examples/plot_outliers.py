@@ -1,7 +1,8 @@
 """K-means beside CappedREFCMFS on data with outliers, the first picture of the README.
 
 Five clusters, and a quarter of the points uniform in a square. K-means places centers on outliers
-and merges clusters; CappedREFCMFS finds the clusters and marks the outliers.
+and merges clusters; CappedREFCMFS finds the clusters and marks the outliers. The data and the fit
+are those of the code beside the picture.
 
 Run from the top of the repository::
 
@@ -17,19 +18,8 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 
 from sfumato import CappedREFCMFS
+from sfumato.datasets import make_blobs_with_outliers
 from sfumato.plotting import INK, PALETTE, save
-
-CENTERS = np.array([[0, 0], [7, 2], [3, 9], [-8, 3], [-3, -8]])
-N_CLUSTERS = len(CENTERS)
-HALF_WIDTH = 28.0
-"""Half the width of the square that the outliers are drawn from, in units of the features."""
-
-
-def clusters_and_outliers(seed: int = 0) -> np.ndarray:
-    """Sample 150 points of each cluster, and 250 outliers."""
-    rng = np.random.default_rng(seed)
-    groups = [rng.normal(center, 1.1, size=(150, 2)) for center in CENTERS]
-    return np.vstack([*groups, rng.uniform(-HALF_WIDTH, HALF_WIDTH, size=(250, 2))])
 
 
 def scatter(axes: Axes, X: np.ndarray, labels: np.ndarray, centers: np.ndarray, title: str) -> None:
@@ -46,16 +36,16 @@ def scatter(axes: Axes, X: np.ndarray, labels: np.ndarray, centers: np.ndarray, 
             linewidths=0.7,
             label=f"outliers ({out.sum()})",
         )
-    axes.plot(*centers.T, "X", color=INK, markersize=9, markeredgecolor="white", label="centers")
+    axes.plot(*centers.T, "X", color=INK, markersize=7, markeredgecolor="white", label="centers")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.22), ncols=2, frameon=False)
     axes.set(title=title, xlabel="first feature", ylabel="second feature", aspect="equal")
 
 
 def main(path: Path) -> None:
     """Fit both methods and plot them side by side."""
-    X = clusters_and_outliers()
-    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=0).fit(X)
-    model = CappedREFCMFS(N_CLUSTERS, random_state=0).fit(X)
+    X = make_blobs_with_outliers(1000, n_clusters=5, contamination=0.25, random_state=0).data
+    model = CappedREFCMFS(n_clusters=5, random_state=0).fit(X)
+    kmeans = KMeans(n_clusters=5, n_init=10, random_state=0).fit(X)
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     scatter(left, X, kmeans.labels_, kmeans.cluster_centers_, "K-means, best of 10 starts")
