@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import dask.array as da
 import joblib
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sfumato import REFCMFS, Hard, SimREFCMFS
+from sfumato import REFCMFS, Hard, SimREFCMFS, stream
+from sfumato.streams._lazy import LazyArray
 from tests.catalogue import blobs, every_dtype, row_weights
 from tests.contract.estimators import assert_labels_have_the_largest_share, every_estimator
 
@@ -160,6 +162,42 @@ def test_set_output(output: str, frame: Callable[..., Any], X: np.ndarray) -> No
         index = pd.Index(range(100, 180))
         named = model.fit_transform(pd.DataFrame(X, columns=list("abc"), index=index))
         assert named.index.equals(index)
+
+
+@pytest.mark.parametrize(("output", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+@every_estimator
+def test_set_output_of_every_estimator(
+    estimator: BaseEstimator, output: str, frame: Callable[..., Any], X: np.ndarray
+) -> None:
+    """Alone and in a pipeline, set before the fit, after it, or for all estimators."""
+    model = clone(estimator).fit(X)
+    expected = model.transform(X)
+    names = list(model.get_feature_names_out())
+    same = StandardScaler(with_mean=False, with_std=False)
+    pipeline = make_pipeline(same, clone(estimator)).set_output(transform=output)
+    found = [pipeline.fit_transform(X), pipeline.fit(X).transform(X)]
+    found.append(clone(model).set_output(transform=output).fit(X).transform(X))
+    found.append(model.set_output(transform=output).transform(X))
+    with sklearn.config_context(transform_output=output):
+        found.append(clone(estimator).fit_transform(X, sample_weight=np.ones(len(X))))
+    for each in found:
+        assert isinstance(each, frame)
+        assert list(each.columns) == names
+        assert_allclose(each.to_numpy(), expected, rtol=1e-6)  # A frame is stored by columns.
+    assert type(model.set_output(transform="default").transform(X)) is np.ndarray
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_lazy_distances_stay_lazy(output: str, X: np.ndarray) -> None:
+    """Frames hold their values, and distances of all rows need not fit into memory."""
+    model = REFCMFS(3, n_active=2, random_state=0).fit(X)
+    expected = model.transform(X)
+    model.set_output(transform=output)
+    for rows in (stream(X, chunk_rows=30), da.from_array(X, chunks=(30, -1))):
+        lazy = model.transform(rows)
+        assert isinstance(lazy, LazyArray | da.Array)
+        assert_allclose(lazy.compute(), expected, rtol=1e-12)
+        assert isinstance(clone(model).fit_transform(rows), LazyArray | da.Array)
 
 
 # Pipelines and routing.

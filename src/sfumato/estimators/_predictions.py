@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
-from sfumato._engines import make_engine, outputs
+from sfumato._engines import is_chunked, make_engine, outputs
 from sfumato._engines.base import Engine
 from sfumato._problem import Problem
 from sfumato._typing import Floats
@@ -17,7 +17,17 @@ from sfumato.losses import Loss
 from sfumato.memberships import Membership
 
 
-class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class _Distances(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Transformer to distances, whose results scikit-learn wraps as ``set_output`` says."""
+
+    def transform(self, X: Any) -> Any:
+        return self._distances(X)
+
+    def _distances(self, X: Any) -> Any:
+        raise NotImplementedError
+
+
+class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-arg] # no types
     """Labels, memberships, distances and scores of rows, from the attributes of a fit."""
 
     cluster_centers_: Floats
@@ -85,8 +95,31 @@ class Predictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
+            Or a frame, as ``set_output`` says. Of a stream or dask collection, a lazy array.
         """
+        return self._distances(X) if is_chunked(X) else super().transform(X)
+
+    def _distances(self, X: Any) -> Any:
         return self._engine_for(X).map(outputs.Distances(self._centers()))
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit, and return the distances to the centers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        **options : dict
+            Passed to ``fit``, such as ``sample_weight``.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            As from ``transform``.
+        """
+        fitted: Any = self
+        return fitted.fit(X, y, **options).transform(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the objective, so that larger is better.
