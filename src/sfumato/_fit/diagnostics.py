@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from sfumato._data import Data
 from sfumato._engines.base import Assignment, ResidentEngine
 from sfumato._fit.fit import FitResult
 from sfumato._solvers.descent import StopReason
-from sfumato._solvers.refill import nearly_empty, rows_per_cluster
+from sfumato._solvers.refill import coincident_pairs, nearly_empty, rows_per_cluster
 from sfumato._typing import Floats
 from sfumato._warnings import (
     ClusteringWarning,
@@ -54,11 +53,6 @@ UNIT = 1e-3
 ALIKE = 0.05
 """Relative excess of the mean largest membership over that of equal ones, up to which all are
 alike. Chosen by hand; where two clusters can be told apart it is several times larger."""
-SAME_PLACE = 0.01
-"""Distance of two centers over the median distance of rows to theirs, up to which the two are in
-one place. Chosen by hand: halves of one cluster are farther apart than 1."""
-MAX_TABLE = 1 << 22
-"""Distances between centers computed at a time: 32 MB in double precision. Chosen by hand."""
 NAMED = 5
 """Clusters that a message names. Chosen by hand."""
 LIBRARIES = str(Path(__file__).parents[1]), str(Path(sklearn.__file__).parent)
@@ -182,10 +176,10 @@ def _about_clusters(
     if collapsed is not None:
         yield collapsed
         return
-    pairs = coincident_pairs(centers, seen.distances[sample.data.weights_or_ones() > 0])
+    pairs = coincident_pairs(centers, sample, seen)
     if len(pairs):
         yield coincident_centers(pairs, len(centers), sample.problem.membership)
-    rows = rows_per_cluster(result.engine, centers, seen)
+    rows = rows_per_cluster(result.engine, centers, (sample, seen))
     # Of two centers in one place, the second is nearest to no row.
     empty = np.setdiff1d(nearly_empty(rows), pairs[:, 1])
     if len(empty):
@@ -224,23 +218,6 @@ def harder(rule: Membership) -> str:
     return "lower n_active" if hasattr(rule, "n_active") else "give other initial centers"
 
 
-def coincident_pairs(centers: Floats, distances: Floats) -> NDArray[np.intp]:
-    """Pairs of centers in one place, of which the first has the lower index.
-
-    ``distances`` are those of rows to their centers.
-    """
-    positive = distances[distances > 0]
-    near = SAME_PLACE * float(np.median(positive)) if len(positive) else 0.0
-    found = [np.empty((0, 2), dtype=np.intp)]
-    step = max(1, MAX_TABLE // len(centers))
-    for begin in range(0, len(centers), step):
-        close = cdist(centers[begin : begin + step], centers) <= near
-        pairs = np.argwhere(close)
-        pairs[:, 0] += begin
-        found.append(pairs[pairs[:, 0] < pairs[:, 1]])
-    return np.concatenate(found)
-
-
 def coincident_centers(pairs: NDArray[np.intp], n_clusters: int, rule: Membership) -> FitWarning:
     """Warning about pairs of centers in one place."""
     place = np.arange(n_clusters)  # Lowest index of a center in the same place.
@@ -257,7 +234,7 @@ def coincident_centers(pairs: NDArray[np.intp], n_clusters: int, rule: Membershi
 
 def empty_clusters(empty: NDArray[np.intp], rows: NDArray[np.integer]) -> FitWarning:
     """Warning about clusters with no rows, or almost none."""
-    counts = [f"{rows[k]} rows" if rows[k] else "no row" for k in empty]
+    counts = [{0: "no row", 1: "1 row"}.get(int(rows[k]), f"{rows[k]} rows") for k in empty]
     have = _listed([f"cluster {k} has {each}" for k, each in zip(empty, counts, strict=True)])
     advice = f"use n_clusters={max(1, len(rows) - len(empty))}, or more starts (n_init)"
     if (rows[empty] > 0).any():

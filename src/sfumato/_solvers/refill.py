@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import Assignment, Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedEngine
@@ -23,6 +24,11 @@ NEARLY_EMPTY = 0.01
 """Share of the average number of rows below which a cluster of fewer than ``MIN_CLUSTER_ROWS`` rows
 is nearly empty. Chosen by hand: with 4 rows the average is over 400, with 1 row over 100, far from
 what chance makes of clusters of similar size."""
+SAME_PLACE = 0.01
+"""Distance of two centers over the median distance of rows to theirs, up to which the two are in
+one place. Chosen by hand: halves of one cluster are farther apart than 1."""
+MAX_TABLE = 1 << 22
+"""Distances between centers computed at a time: 32 MB in double precision. Chosen by hand."""
 CANDIDATES = 32
 """Rows that are tried as the new place of a center, drawn in proportion to their losses. Chosen by
 hand: of 32, some lie in a cluster without a center even if most losses are those of outliers."""
@@ -31,17 +37,18 @@ TRIAL = Stopping(max_iter=10, tol=1e-3)
 
 
 def rows_per_cluster(
-    engine: Engine, centers: Floats, seen: Assignment | None = None
+    engine: Engine, centers: Floats, seen: tuple[ResidentEngine, Assignment] | None = None
 ) -> NDArray[np.integer]:
     """Rows of positive weight that are nearest to each center, and nearer than the cutoff.
 
     They are counted in a sample, and among all rows only if a cluster has few in the sample.
-    ``seen`` is the assignment of the sample with its distances, if it is known.
+    ``seen`` is the sample and its assignment with distances, if they are known.
     """
-    sample = engine.fixed_sample(sample_rows(len(centers)))
     if seen is None:
-        seen = sample.assign(centers, distances=True, memberships=False)
-    found = rows_within_cutoff(sample, seen, len(centers))
+        sample = engine.fixed_sample(sample_rows(len(centers)))
+        seen = sample, sample.assign(centers, distances=True, memberships=False)
+    sample, assignment = seen
+    found = rows_within_cutoff(sample, assignment, len(centers))
     if sample.n_rows == engine.n_rows or (found >= MIN_CLUSTER_ROWS).all():
         return found
     if isinstance(engine, ChunkedEngine):
@@ -60,16 +67,36 @@ def nearly_empty(rows: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.flatnonzero((rows == 0) | few)
 
 
+def coincident_pairs(centers: Floats, sample: ResidentEngine, seen: Assignment) -> NDArray[np.intp]:
+    """Pairs of centers in one place, of which the first has the lower index."""
+    distances = seen.distances[sample.data.weights_or_ones() > 0]
+    positive = distances[distances > 0]
+    near = SAME_PLACE * float(np.median(positive)) if len(positive) else 0.0
+    found = [np.empty((0, 2), dtype=np.intp)]
+    step = max(1, MAX_TABLE // len(centers))
+    for begin in range(0, len(centers), step):
+        close = cdist(centers[begin : begin + step], centers) <= near
+        pairs = np.argwhere(close)
+        pairs[:, 0] += begin
+        found.append(pairs[pairs[:, 0] < pairs[:, 1]])
+    return np.concatenate(found)
+
+
 def refill(engine: Engine, centers: Floats) -> tuple[Floats, tuple[int, ...]] | None:
     """Centers after those of nearly empty clusters were moved, and the clusters; None for no gain.
 
-    A few iterations on a sample tell whether a move lowers the objective more than the same
-    iterations without it. All such clusters are moved together, or else the first one alone.
+    Of two centers in one place, the second counts as one of an empty cluster. A few iterations on a
+    sample tell whether a move lowers the objective more than the same iterations without it. All
+    such clusters are moved together, or else the first one alone.
     """
-    empty = nearly_empty(rows_per_cluster(engine, centers))
+    sample = engine.fixed_sample(sample_rows(len(centers)))
+    seen = sample.assign(centers, distances=True, memberships=False)
+    empty = np.union1d(
+        nearly_empty(rows_per_cluster(engine, centers, (sample, seen))),
+        coincident_pairs(centers, sample, seen)[:, 1],
+    )
     if not len(empty):
         return None
-    sample = engine.fixed_sample(sample_rows(len(centers)))
     without = solve(sample, centers, TRIAL).objective
     for which in (empty, empty[:1]) if len(empty) > 1 else (empty,):
         start, moved = _moved(sample, centers, which)
