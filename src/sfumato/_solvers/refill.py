@@ -24,6 +24,9 @@ NEARLY_EMPTY = 0.01
 """Share of the average number of rows below which a cluster of fewer than ``MIN_CLUSTER_ROWS`` rows
 is nearly empty. Chosen by hand: with 4 rows the average is over 400, with 1 row over 100, far from
 what chance makes of clusters of similar size."""
+REFILLED = 0.1
+"""The same share below which it is tried whether such a cluster is better placed elsewhere. Larger,
+since a move is kept only if the objective falls. Chosen by hand."""
 SAME_PLACE = 0.01
 """Distance of two centers over the median distance of rows to theirs, up to which the two are in
 one place. Chosen by hand: halves of one cluster are farther apart than 1."""
@@ -61,9 +64,9 @@ def rows_per_cluster(
     return rows_within_cutoff(engine, everywhere, len(centers))
 
 
-def nearly_empty(rows: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Clusters without rows, or with far fewer than an average one."""
-    few = (rows < MIN_CLUSTER_ROWS) & (rows < NEARLY_EMPTY * rows.mean())
+def nearly_empty(rows: NDArray[np.integer], share: float = NEARLY_EMPTY) -> NDArray[np.intp]:
+    """Clusters without rows, or with few, less than some share of those of an average one."""
+    few = (rows < MIN_CLUSTER_ROWS) & (rows < share * rows.mean())
     return np.flatnonzero((rows == 0) | few)
 
 
@@ -92,7 +95,7 @@ def refill(engine: Engine, centers: Floats) -> tuple[Floats, tuple[int, ...]] | 
     sample = engine.fixed_sample(sample_rows(len(centers)))
     seen = sample.assign(centers, distances=True, memberships=False)
     empty = np.union1d(
-        nearly_empty(rows_per_cluster(engine, centers, (sample, seen))),
+        nearly_empty(rows_per_cluster(engine, centers, (sample, seen)), REFILLED),
         coincident_pairs(centers, sample, seen)[:, 1],
     )
     if not len(empty):

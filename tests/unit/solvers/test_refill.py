@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sfumato import L21, REFCMFS, Capped, FuzzyClustering, Hard, Power, Simplex, Squared, stream
 from sfumato._solvers import refill as module
 from sfumato._solvers.descent import Descent, Stopping, StopReason
-from sfumato._solvers.refill import nearly_empty, refill, rows_per_cluster
+from sfumato._solvers.refill import REFILLED, nearly_empty, refill, rows_per_cluster
 from tests.catalogue import each, every_engine, make_engine
 
 SETTLE = Stopping(max_iter=300, tol=1e-7)
@@ -85,6 +85,16 @@ def test_a_center_on_an_outlier_is_moved_only_if_the_objective_falls() -> None:
     assert 1 in rows_per_cluster(engine, kept.centers)
 
 
+def test_of_clusters_of_a_hundred_rows_one_may_have_one() -> None:
+    """That is no warning, but another place is tried."""
+    rows = np.array([100, 100, 100, 1])
+    assert (nearly_empty(rows).tolist(), nearly_empty(rows, REFILLED).tolist()) == ([], [3])
+    X = np.concatenate([two_and_two(360), [[0.0, 300.0]]])
+    engine = make_engine("native", X, L21(), Hard())
+    assert 1 in rows_per_cluster(engine, descended(engine, refilled=False).centers)
+    assert_found(descended(engine).centers)
+
+
 def test_max_iter_is_kept() -> None:
     engine = make_engine("native", two_and_two(), L21(), Power(4, 1.5))
     settled = len(descended(engine, refilled=False).history)
@@ -149,8 +159,13 @@ def test_few_rows_in_a_sample_are_counted_among_all(kind: str, monkeypatch: Any)
     assert counts[-1].tolist() == [500, 500, 500, 500, 6]
 
 
+@pytest.mark.parametrize("size", [100, 5000])
 @pytest.mark.parametrize("kind", ["array", "stream", "dask"])
-def test_an_estimator_refills_whatever_holds_the_rows(kind: str) -> None:
+def test_an_estimator_refills_whatever_holds_the_rows(
+    kind: str, size: int, monkeypatch: Any
+) -> None:
+    """The new place is found on a sample of the rows, or on all."""
+    monkeypatch.setattr(module, "sample_rows", lambda n_clusters: size)
     X = two_and_two(2000)
     given: Any = X
     if kind == "stream":
