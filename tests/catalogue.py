@@ -31,7 +31,7 @@ from sfumato import _engines as engines
 from sfumato._data import Data
 from sfumato._engines.base import Engine
 from sfumato._problem import Problem
-from sfumato._solvers.descent import Outcome, Solution, Stopping, solve
+from sfumato._solvers.descent import Solution, Stopping, StopReason, solve
 from sfumato._validation import check_fit_data
 from sfumato.losses import Loss
 from sfumato.memberships import Membership
@@ -110,6 +110,8 @@ def minimizes(rule: Membership) -> bool:
     return not (isinstance(rule, Simplex) and rule.n_active is not None)
 
 
+whatever_results = pytest.mark.filterwarnings("ignore::sfumato.exceptions.ClusteringWarning")
+"""For tests with any parts, also those whose clusters collapse or whose centers coincide."""
 MINIMIZING = [rule for rule in EVERY_MEMBERSHIP if minimizes(rule)]
 
 
@@ -236,11 +238,11 @@ def make_engine(
     return engines.ENGINES[name](checked(X, weights), Problem(loss, membership), n_threads)
 
 
-def iterate(n_iterations: int) -> Callable[..., Outcome | None]:
+def iterate(n_iterations: int) -> Callable[..., StopReason | None]:
     """Stopping rule that runs so many iterations, whatever the objective does."""
 
-    def stopping(objectives: list[float], repaired: bool) -> Outcome | None:
-        return Outcome.OUT_OF_ITERATIONS if len(objectives) >= n_iterations else None
+    def stopping(objectives: list[float], repaired: bool) -> StopReason | None:
+        return StopReason.OUT_OF_ITERATIONS if len(objectives) >= n_iterations else None
 
     return stopping
 

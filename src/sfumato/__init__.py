@@ -8,8 +8,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato._fit.diagnostics import Outcome
     from sfumato._init.base import Initializer
-    from sfumato._solvers.descent import IterationRecord, Outcome
+    from sfumato._solvers.descent import IterationRecord, StopReason
     from sfumato.estimators import (
         REFCMFS,
         RSFKM,
@@ -49,6 +50,7 @@ __all__ = [
     "SimREFCMFS",
     "Simplex",
     "Squared",
+    "StopReason",
     "Stream",
     "stream",
 ]
@@ -57,7 +59,8 @@ _HOMES = {
     **dict.fromkeys(("L21", "Capped", "Loss", "Squared"), "losses"),
     **dict.fromkeys(("Hard", "Membership", "Power", "Simplex"), "memberships"),
     **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
-    **dict.fromkeys(("IterationRecord", "Outcome"), "_solvers.descent"),
+    **dict.fromkeys(("IterationRecord", "StopReason"), "_solvers.descent"),
+    "Outcome": "_fit.diagnostics",
     "Initializer": "_init.base",
 }
 """Modules of the public names that are no estimators."""

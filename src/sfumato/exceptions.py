@@ -1,16 +1,52 @@
-"""Errors of the library. A message says what was given, what is wrong and what to do."""
+"""Errors and warnings of the library. A message says what was given, what is wrong, what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ParameterError", "ParameterTypeError", "StreamError", "UserError"]
+if TYPE_CHECKING:
+    from sfumato._warnings import (
+        ClusteringWarning,
+        CoincidentCentersWarning,
+        CollapseWarning,
+        DominantFeatureWarning,
+        EmptyClusterWarning,
+        FuzzifierRangeWarning,
+        NotConvergedWarning,
+        UnitNormWarning,
+        UnstableFitWarning,
+    )
+
+__all__ = [
+    "ClusteringWarning",
+    "CoincidentCentersWarning",
+    "CollapseWarning",
+    "DominantFeatureWarning",
+    "EmptyClusterWarning",
+    "FuzzifierRangeWarning",
+    "NotConvergedWarning",
+    "ParameterError",
+    "ParameterTypeError",
+    "StreamError",
+    "UnitNormWarning",
+    "UnstableFitWarning",
+    "UserError",
+]
 
 SIMILARITY = 0.4
 """Ratio of ``difflib`` from which a known name is suggested, between 0 and 1; chosen by hand. The
 default of ``difflib``, 0.6, misses typing errors in names of three or four letters."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import the categories of warnings at their first use; scikit-learn comes with them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'sfumato.exceptions' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module("sfumato._warnings"), name)
+    return found
 
 
 class UserError(Exception):

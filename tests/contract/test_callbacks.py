@@ -20,9 +20,9 @@ from sfumato import (
     CappedREFCMFS,
     FuzzyClustering,
     FuzzyCMeans,
-    Outcome,
     Power,
     SimREFCMFS,
+    StopReason,
 )
 from sfumato._engines.native import NativeEngine
 from sfumato.datasets import make_blobs_with_outliers
@@ -199,7 +199,7 @@ def test_a_callback_stops_the_iterations_of_a_start(X: np.ndarray) -> None:
     model = REFCMFS(3, random_state=0, n_init=3).set_callbacks(recorder).fit(X)
     assert iterations_of(recorder) == [2, 2, 2]
     assert (model.n_iter_, len(model.history_)) == (1, 2)
-    assert model.outcome_ is Outcome.STOPPED_BY_CALLBACK
+    assert model.outcome_.reason is StopReason.STOPPED_BY_CALLBACK
     assert "callback" in str(model.outcome_)
     assert_allclose(-model.score(X), model.history_[-1].objective, rtol=1e-12)
 
@@ -208,14 +208,14 @@ def test_a_callback_stops_the_starts(X: np.ndarray) -> None:
     recorder = Recorder(stop_starts=True)
     model = REFCMFS(3, random_state=0, n_init=3).set_callbacks(recorder).fit(X)
     assert len(iterations_of(recorder)) == 1
-    assert model.outcome_ is Outcome.CONVERGED
+    assert model.outcome_.reason is StopReason.CONVERGED
 
 
 def test_stopping_where_the_loop_ends_anyway_changes_nothing(X: np.ndarray) -> None:
     plain = REFCMFS(3, random_state=0, n_init=1).fit(X)
     recorder = Recorder(stop_after=plain.n_iter_ + 1)
     model = REFCMFS(3, random_state=0, n_init=1).set_callbacks(recorder).fit(X)
-    assert model.outcome_ is Outcome.CONVERGED
+    assert model.outcome_.reason is StopReason.CONVERGED
 
 
 def test_teardown_follows_a_failure(X: np.ndarray) -> None:
@@ -310,7 +310,7 @@ def test_set_on_the_inner_estimator(X: np.ndarray) -> None:
     model = REFCMFS(3, random_state=0, n_init=1).set_callbacks(recorder)
     search = GridSearchCV(model, {"n_active": [1, 3]}, cv=2, error_score="raise").fit(X)
     assert iterations_of(recorder) == [3] * 5
-    assert search.best_estimator_.outcome_ is Outcome.STOPPED_BY_CALLBACK
+    assert search.best_estimator_.outcome_.reason is StopReason.STOPPED_BY_CALLBACK
 
 
 def test_progress_bar_of_a_grid_search(X: np.ndarray, capsys: Any) -> None:

@@ -33,6 +33,7 @@ from sfumato import (
     Simplex,
     SimREFCMFS,
 )
+from tests.catalogue import whatever_results
 
 SIZE = {"n_clusters": 4, "n_init": 2}
 PRESETS = [
@@ -63,6 +64,7 @@ OTHERS = [
 
 # On the checks' structureless data some combinations need more than the default iterations.
 @pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`")
+@whatever_results
 @parametrize_with_checks(PRESETS + COMBINATIONS + OTHERS)
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)

@@ -134,7 +134,7 @@ def test_round_trips(estimator: BaseEstimator, library: str, X: np.ndarray, tmp_
     assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
     assert_array_equal(loaded.transform(new), model.transform(new))
     assert loaded.score(new) == model.score(new)
-    assert loaded.outcome_ is model.outcome_
+    assert loaded.outcome_ == model.outcome_
     assert loaded.history_ == model.history_
     assert_array_equal(loaded.fit(X).cluster_centers_, model.cluster_centers_)
 

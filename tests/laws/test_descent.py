@@ -23,6 +23,7 @@ from tests.catalogue import (
     sparse_blobs,
     start_near,
     start_on,
+    whatever_results,
 )
 
 N_ITERATIONS = 20
@@ -87,6 +88,7 @@ def test_objective_never_rises_far_from_the_origin(offset, dtype, loss, membersh
     assert_never_rises(objectives_of(engine, start_near(X.astype(np.float64))), dtype)
 
 
+@whatever_results
 @every_dtype
 @pytest.mark.parametrize(
     "model",

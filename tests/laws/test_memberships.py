@@ -19,6 +19,7 @@ from tests.catalogue import (
     row_weights,
     sparse_blobs,
     start_near,
+    whatever_results,
 )
 
 SUM_TOLERANCE = {np.float64: 1e-12, np.float32: 1e-6}
@@ -215,6 +216,7 @@ def test_storage_does_not_change_memberships(storage, dtype):
     np.testing.assert_array_equal(stored.labels_, plain.labels_)
 
 
+@whatever_results
 @every_membership
 @every_distinct_loss
 def test_new_rows_get_memberships_by_the_same_rule(membership, loss):

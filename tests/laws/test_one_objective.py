@@ -18,6 +18,7 @@ from tests.catalogue import (
     row_weights,
     sparse_blobs,
     start_near,
+    whatever_results,
 )
 
 MODELS = [
@@ -60,6 +61,7 @@ def by_hand(model, X, weights):
     return rows.sum() if weights is None else weights @ rows
 
 
+@whatever_results
 @every_dtype
 @each("storage", USER_STORAGES, ids=str)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
@@ -72,6 +74,7 @@ def test_presets(model, storage, dtype, weighted):
     assert_one_objective(fitted, X, weights, dtype)
 
 
+@whatever_results
 @every_engine
 @every_distinct_loss
 @every_membership

@@ -12,7 +12,7 @@ from sfumato._fit.auto import tune
 from sfumato._init import auto_cap, robust, short_fits
 from sfumato._init.auto_cap import FIRST_FITS
 from sfumato._init.robust import RobustSeeds, automatic_cutoff
-from sfumato._solvers.descent import IterationRecord, Outcome, Solution
+from sfumato._solvers.descent import IterationRecord, Solution, StopReason
 from tests.catalogue import csr, each, every_dtype, every_loss, make_engine, row_weights
 from tests.robustness.test_robust import contaminated, every_kind, every_seed
 
@@ -71,7 +71,7 @@ def given_fits(monkeypatch):
         def fit(*_):
             objective = left.pop(0)
             record = IterationRecord(objective, 0.0, 0.0, (), 1)
-            return Solution(np.full((2, 1), objective), (record,), Outcome.CONVERGED)
+            return Solution(np.full((2, 1), objective), (record,), StopReason.CONVERGED)
 
         for module in (robust, short_fits):
             monkeypatch.setattr(module, "capped_fit", fit)

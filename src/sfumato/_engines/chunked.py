@@ -143,6 +143,7 @@ class ChunkedEngine(Engine):
         self.inner = inner
         self._drawn: list[PrioritySample] = []  # Shared by engines on the same data.
         self._coreset: list[ResidentEngine] = []
+        self._fixed: dict[int, ResidentEngine] = {}
 
     @property
     def spec(self) -> EngineSpec:
@@ -214,6 +215,13 @@ class ChunkedEngine(Engine):
         return self.inner(data, self.problem, self.n_threads)
 
     def fixed_sample(self, size: int) -> ResidentEngine:
+        """Return an engine on about ``size`` rows, which one pass takes at the first call."""
+        if size not in self._fixed:
+            self._fixed[size] = self._taken(size)
+        return self._fixed[size].with_problem(self.problem)
+
+    def _taken(self, size: int) -> ResidentEngine:
+        """Engine on the rows of the fixed sample."""
         count = int(self.data.positives[-1])
         wanted = np.arange(count) if count <= size else fixed_draw(count, size)
         taken = self.data.runner.reduce(Take(self.spec, wanted, self.data.positives))
@@ -287,4 +295,5 @@ class ChunkedEngine(Engine):
         engine = ChunkedEngine(self.data, problem, self.n_threads, self.inner)
         engine._drawn = self._drawn
         engine._coreset = self._coreset
+        engine._fixed = self._fixed
         return engine

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._data import Chunk, Data
-from sfumato._engines.base import CANDIDATES, Output, ResidentEngine, evaluate
+from sfumato._engines.base import CANDIDATES, Assignment, Output, ResidentEngine, evaluate
 from sfumato._inspection import check_range, summarize_range
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import PrioritySample
@@ -26,6 +26,7 @@ SWEEP = "measuring the result"
 """Description of a sweep. A progress bar that counts iterations recognizes their sweeps by it."""
 DRAWING = "drawing rows"
 MOVING = "moving an empty cluster"
+COUNTING = "counting the rows of clusters"
 
 
 class Pass(Protocol):
@@ -208,6 +209,30 @@ class Cost:
         if len(self.anchors):
             engine.update_costs(costs, self.anchors)
         return Total(engine.candidate_costs(costs, self.candidates))
+
+
+def rows_within_cutoff(
+    engine: ResidentEngine, assignment: Assignment, n_clusters: int
+) -> NDArray[np.integer]:
+    """Rows of positive weight nearest to each center and nearer than the cutoff of the loss."""
+    near = assignment.distances < engine.problem.loss.cutoff
+    near &= engine.data.weights_or_ones() > 0
+    return np.bincount(assignment.labels[near], minlength=n_clusters)
+
+
+@dataclass(frozen=True)
+class CountRows:
+    """Rows of each cluster; see ``rows_within_cutoff``."""
+
+    spec: EngineSpec
+    centers: Floats
+
+    description: ClassVar[str] = COUNTING
+
+    def __call__(self, chunk: Chunk) -> Total:
+        engine = self.spec.on(chunk)
+        found = engine.assign(self.centers, distances=True, memberships=False)
+        return Total(rows_within_cutoff(engine, found, len(self.centers)))
 
 
 @dataclass(frozen=True)

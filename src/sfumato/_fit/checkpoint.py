@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato._data import Data, checksum
 from sfumato._engines.chunked import ChunkedData
-from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Outcome, Step
+from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Step, StopReason
 from sfumato.exceptions import ParameterError, ParameterTypeError
 from sfumato.files import write_atomically
 
@@ -258,7 +258,7 @@ def _state(plain: dict[str, Any], prefix: str, arrays: dict[str, Any]) -> Descen
     return DescentState(
         own["centers"],
         tuple(IterationRecord(**record) for record in records),
-        None if plain["outcome"] is None else Outcome[plain["outcome"]],
+        None if plain["outcome"] is None else StopReason[plain["outcome"]],
         Step(own["step"], own.get("otherwise")),
         {k.removeprefix("memory."): v for k, v in own.items() if k.startswith("memory.")},
     )

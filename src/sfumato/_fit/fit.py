@@ -25,8 +25,9 @@ from sfumato._fit.checkpoint import Checkpoint, identity_of
 from sfumato._init.base import GivenCenters, Initializer, proposed_centers
 from sfumato._problem import Problem
 from sfumato._solvers.acceleration import resolve_acceleration
-from sfumato._solvers.descent import Descent, Outcome, Solution, Stopping
+from sfumato._solvers.descent import Descent, Solution, Stopping, StopReason
 from sfumato._solvers.projection import Projection, identity, project
+from sfumato._solvers.refill import refill
 from sfumato._solvers.restarts import Plan, Start, run_starts
 from sfumato._typing import Floats
 
@@ -45,11 +46,14 @@ class FitResult(NamedTuple):
         Engine on the user's data, for the problem with every parameter a number.
     dimension : int or None
         Intrinsic dimension of the clusters, if a parameter needed it.
+    clipped : {"lower", "upper"} or None
+        End of its range at which a fuzzifier that is "auto" was clipped, if it was.
     """
 
     solution: Solution
     engine: Engine
     dimension: int | None
+    clipped: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -120,7 +124,7 @@ def fit(
     ).begin()
     context = Context(estimator, initializer, plan, rng, file, task)
     best = _best_start(context, engine, dimension)
-    stopped = best.descent.outcome is Outcome.STOPPED_BY_CALLBACK
+    stopped = best.descent.outcome is StopReason.STOPPED_BY_CALLBACK
     if file is not None and not stopped:  # A stopped start can be resumed from the last state.
         file.finish(best.number, best.descent)
     task.end(best.descent.centers)
@@ -190,6 +194,7 @@ def _starts(context: Context, engine: Engine, first: int = 0) -> Iterator[Start]
         centers = proposed_centers(initializer, engine, estimator.n_clusters, context.rng)
         acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
         descent = Descent(engine, centers, stopping, IterationTasks(task), acceleration)
+        descent.refill = refill
         if context.checkpoint is not None:
             context.checkpoint.attach(number, descent)
         yield Start(descent, number, task.end)

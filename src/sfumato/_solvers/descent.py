@@ -21,17 +21,15 @@ from sfumato._solvers.acceleration import Acceleration, PlainSteps
 from sfumato._typing import Floats
 
 
-class Outcome(Enum):
+class StopReason(Enum):
     """Why the iteration stopped; as a string, with advice.
 
     Examples
     --------
     >>> from sfumato import REFCMFS
     >>> model = REFCMFS(n_clusters=1, random_state=0).fit([[0.0], [1.0], [5.0]])
-    >>> print(model.outcome_)
-    Converged: the objective fell by less than `tol` of its value.
-    >>> model.outcome_.converged
-    True
+    >>> model.outcome_.reason.name
+    'CONVERGED'
     """
 
     CONVERGED = "Converged: the objective fell by less than `tol` of its value."
@@ -47,7 +45,7 @@ class Outcome(Enum):
     @property
     def converged(self) -> bool:
         """Whether the stopping rule was met, rather than a limit or a callback."""
-        return self in (Outcome.CONVERGED, Outcome.EXACT)
+        return self in (StopReason.CONVERGED, StopReason.EXACT)
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,11 @@ class IterationRecord:
         Largest distance between the old and the new position of a center; 0 in the last record,
         after which the centers stay.
     repairs : tuple of int
-        Empty clusters whose centers were moved to the rows with the largest loss.
+        Clusters without rows whose centers were moved. Where that raised the objective, all centers
+        are back in the next iteration, which takes 2 passes.
     passes : int
-        Passes over the data: 2 where the accelerated step to these centers raised the objective
-        and was replaced by the plain one, otherwise 1.
+        Passes over the data: 2 where a step that was accelerated or moved a cluster raised the
+        objective and was replaced, otherwise 1.
 
     Examples
     --------
@@ -93,7 +92,7 @@ class Solution:
 
     centers: Floats
     history: tuple[IterationRecord, ...]
-    outcome: Outcome
+    outcome: StopReason
 
     @property
     def objective(self) -> float:
@@ -118,17 +117,17 @@ class Stopping:
     max_iter: int
     tol: float
 
-    def __call__(self, objectives: Sequence[float], repaired: bool) -> Outcome | None:
-        """Outcome after these objectives, from the initial to the present centers; None to go on.
+    def __call__(self, objectives: Sequence[float], repaired: bool) -> StopReason | None:
+        """Reason to stop after these objectives, from the initial to the present centers; None to go on.
 
         A repair in the present iteration will lower the objective, so it counts as progress.
         """
         if objectives[-1] == 0:
-            return Outcome.EXACT
+            return StopReason.EXACT
         if len(objectives) > 1 and not repaired and self._settled(objectives):
-            return Outcome.CONVERGED
+            return StopReason.CONVERGED
         if len(objectives) > self.max_iter:
-            return Outcome.OUT_OF_ITERATIONS
+            return StopReason.OUT_OF_ITERATIONS
         return None
 
     def _settled(self, objectives: Sequence[float]) -> bool:
@@ -210,10 +209,13 @@ class Descent:
     centers : ndarray
         Centers at which the objective was last evaluated, float64.
     history : list of IterationRecord
-    outcome : Outcome or None
+    outcome : StopReason or None
         Why it ended; None while it can go on.
     keep : callable or None
         Called with the descent after every iteration, e.g. to write a checkpoint.
+    refill : callable or None
+        Called with the engine and the centers when the objective has settled; see ``refill.py``.
+        If it returns centers and the clusters that it has moved, the descent goes on from there.
     """
 
     def __init__(
@@ -230,8 +232,9 @@ class Descent:
         self.acceleration: Acceleration = acceleration or PlainSteps()
         self.centers: Floats = np.array(start, dtype=np.float64)
         self.history: list[IterationRecord] = []
-        self.outcome: Outcome | None = None
+        self.outcome: StopReason | None = None
         self.keep: Callable[[Descent], None] | None = None
+        self.refill: Callable[[Engine, Floats], tuple[Floats, tuple[int, ...]] | None] | None = None
         self._step = Step(self.centers)
         self._stored: DescentState | None = None
 
@@ -245,7 +248,7 @@ class Descent:
                 self._replay(self._stored)
                 continue
             self._iterate()
-            if self.keep is not None and self.outcome is not Outcome.STOPPED_BY_CALLBACK:
+            if self.keep is not None and self.outcome is not StopReason.STOPPED_BY_CALLBACK:
                 self.keep(self)
 
     def state(self) -> DescentState:
@@ -273,7 +276,7 @@ class Descent:
     def stop(self) -> None:
         """End here, unless the stopping rule has ended it already."""
         if self.outcome is None:
-            self.outcome = Outcome.STOPPED_BY_CALLBACK
+            self.outcome = StopReason.STOPPED_BY_CALLBACK
             self.history[-1] = replace(self.history[-1], shift=0.0, repairs=())
 
     def is_running(self) -> bool:
@@ -300,7 +303,10 @@ class Descent:
         plain, repairs = repair(self.engine, centers, statistics.centers(centers), statistics)
         objectives = [*(record.objective for record in self.history), statistics.objective]
         outcome = self.stopping(objectives, bool(repairs))
-        if outcome is None:
+        refilled = self._refilled(centers, objectives) if outcome is StopReason.CONVERGED else None
+        if refilled is not None:
+            (step, repairs), outcome = refilled, None
+        elif outcome is None:
             step = _next_step(self.acceleration, centers, statistics, plain, repairs)
         else:
             step, repairs = Step(centers), ()
@@ -309,12 +315,31 @@ class Descent:
         shift = largest_shift(centers, step.centers)
         record = IterationRecord(statistics.objective, seconds, shift, repairs, passes)
         if self.observer is not None and self.observer.end(record, centers) and outcome is None:
-            outcome = Outcome.STOPPED_BY_CALLBACK
+            outcome = StopReason.STOPPED_BY_CALLBACK
             record = replace(record, shift=0.0, repairs=())  # The step is not taken.
         self.history.append(record)
         self.centers, self.outcome, self._step = centers, outcome, step
         if outcome is not None:  # Its memory is not needed any more.
             self.acceleration, self._step = PlainSteps(), Step(centers)
+
+    def _refilled(
+        self, centers: Floats, objectives: list[float]
+    ) -> tuple[Step, tuple[int, ...]] | None:
+        """Step that moves centers of clusters without rows, to be undone if the objective rises.
+
+        None if there is no such cluster, no iteration is left, or the last such step gained
+        nothing.
+        """
+        if self.refill is None or len(objectives) >= self.stopping.max_iter:
+            return None
+        last = next((record.objective for record in reversed(self.history) if record.repairs), None)
+        if last is not None and not objectives[-1] < (1 - LARGEST_ROUNDING) * last:
+            return None
+        found = self.refill(self.engine, centers)
+        if found is None:
+            return None
+        self.acceleration.forget(jumped=True)
+        return Step(found[0], centers), found[1]
 
 
 class Step(NamedTuple):
@@ -329,7 +354,7 @@ class DescentState(NamedTuple):
 
     centers: Floats
     history: tuple[IterationRecord, ...]
-    outcome: Outcome | None
+    outcome: StopReason | None
     step: Step
     memory: dict[str, Floats]
 

@@ -140,7 +140,7 @@ def summarize(
         "objective": float(model.objective_),
         "iterations": model.n_iter_,
         "converged": model.outcome_.converged,
-        "outcome": str(model.outcome_),
+        "outcome": str(model.outcome_.reason),
         "cluster_sizes": [int(size) for size in counts.sizes],
         **found,
         "seconds": round(seconds, 3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, Self
@@ -11,19 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 
 from sfumato import _validation as validation
 from sfumato._checks import resolve_name
 from sfumato._engines import ENGINES, is_lazy, make_engine, outputs
 from sfumato._engines.base import Assignment, Engine, ResidentEngine
+from sfumato._fit.diagnostics import outcome_of, raise_warnings
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
 from sfumato._init.base import Initializer
 from sfumato._outliers import cluster_radii, limited_radii, radii_of, sample_rows
 from sfumato._problem import Problem
-from sfumato._solvers.descent import Outcome
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
 from sfumato._validation.batches import Batch
@@ -189,9 +187,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
             given["metadata"] = {"sample_weight": sample_weight}
         start = make_initializer(self.init, X, data, problem, self.n_clusters)
         self._remember(fit(self, data, problem, start, given, self._attributes, checkpoint))
-        if self.outcome_ is Outcome.OUT_OF_ITERATIONS:
-            message = f"{type(self).__name__}: {self.outcome_}"
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        raise_warnings(self, self.outcome_)
 
     def _attributes(
         self, engine: Engine, centers: Floats, radii: Floats | None = None
@@ -214,7 +210,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
 
     def _remember(self, result: FitResult) -> None:
         """Set the attributes of a fit."""
-        solution, engine, dimension = result
+        solution, engine = result.solution, result.engine
         problem, n_clusters = engine.problem, len(solution.centers)
         sample = engine.fixed_sample(sample_rows(n_clusters))
         seen = sample.assign(solution.centers, distances=True)
@@ -224,10 +220,11 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         found = self._attributes(engine, solution.centers, radii) | problem.membership.fitted()
         self.__dict__.update(found)
         self.cap_ = problem.loss.cutoff
-        self.intrinsic_dimension_ = dimension
+        self.intrinsic_dimension_ = result.dimension
         self.history_ = solution.history
         self.n_iter_ = max(1, len(solution.history) - 1)
-        self.outcome_: Any = solution.outcome
+        names = getattr(self, "feature_names_in_", None)
+        self.outcome_: Any = outcome_of(result, sample, seen, names)
         self.n_samples_seen_ = result.n_rows
         self.n_batches_ = 0
         self._online_: AssignedSample | OnlineState = AssignedSample(seen, weights)

@@ -97,8 +97,9 @@ class FuzzyClustering(BaseFuzzyClustering):
     n_iter_ : int
         Number of iterations, which is the number of steps of the centers, counted as at least 1.
     outcome_ : Outcome or None
-        Why the iteration stopped; ``str(outcome_)`` has advice. None after ``partial_fit`` has
-        moved the centers of a fit.
+        Why the iteration stopped, ``outcome_.reason``, and the warnings about the result,
+        ``outcome_.warnings``; ``str(outcome_)`` has both, with advice. None after ``partial_fit``
+        has moved the centers of a fit.
     loss_, membership_ : Loss, Membership
         Loss and membership rule with every parameter a number.
     cap_ : float

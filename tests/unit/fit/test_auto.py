@@ -103,6 +103,7 @@ def test_dimension_is_at_least_one():
 # The fuzzifier.
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.exceptions.ClusteringWarning")
 @pytest.mark.parametrize("dimension", [200, 1000])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
 def test_six_clusters_in_high_dimension_are_found_only_with_the_matched_fuzzifier(dimension, dtype):
@@ -190,6 +191,8 @@ def test_samples_leave_out_rows_of_weight_zero():
 # Gamma.
 
 
+# Some of 20 clusters in a plane overlap, and their centers end in one place.
+@pytest.mark.filterwarnings("ignore::sfumato.exceptions.CoincidentCentersWarning")
 @each("loss", [L21(), Capped(1000.0)])
 @pytest.mark.parametrize("n_features", [2, 20])
 def test_automatic_gamma_leaves_two_or_three_memberships(loss, n_features):

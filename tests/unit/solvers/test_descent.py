@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sfumato import L21, Hard, Outcome, Power, Squared
-from sfumato._solvers.descent import Stopping, solve
+from sfumato import L21, Hard, Power, Squared
+from sfumato._solvers.descent import Stopping, StopReason, solve
 from tests.catalogue import (
     N_CLUSTERS,
     blobs,
@@ -52,7 +52,7 @@ class Witness:
 def test_history_tells_what_happened(engine_name):
     engine, witness = some_engine(name=engine_name), Witness()
     solution = solve(engine, start_near(blobs()), Stopping(300, 1e-7), witness)
-    assert solution.outcome is Outcome.CONVERGED
+    assert solution.outcome is StopReason.CONVERGED
     assert list(solution.history) == witness.records
     np.testing.assert_array_equal(solution.centers, witness.centers[-1])
     for record, centers in zip(solution.history, witness.centers, strict=True):
@@ -84,7 +84,7 @@ def test_start_is_not_written_to():
 
 def test_iterations_are_counted():
     solution = solve(some_engine(), start_near(blobs()), Stopping(3, 0.0))
-    assert solution.outcome is Outcome.OUT_OF_ITERATIONS
+    assert solution.outcome is StopReason.OUT_OF_ITERATIONS
     assert len(solution.history) == 4, "the first record is at the start"
     assert solution.history[-1].shift == 0
     assert all(record.shift > 0 for record in solution.history[:-1])
@@ -111,7 +111,7 @@ def test_more_iterations_never_end_worse():
 def test_an_observer_can_stop_the_loop(stop_after):
     witness = Witness(stop_after)
     solution = solve(some_engine(), start_near(blobs()), Stopping(300, 1e-7), witness)
-    assert solution.outcome is Outcome.STOPPED_BY_CALLBACK
+    assert solution.outcome is StopReason.STOPPED_BY_CALLBACK
     # The step of the last iteration was not taken.
     assert solution.history[-1].shift == 0
     assert solution.history[-1].repairs == ()
@@ -125,7 +125,7 @@ def test_a_center_on_every_row_is_exact(engine_name, loss):
     X = blobs(N_CLUSTERS)
     engine = make_engine(engine_name, X, loss, Power(2, 1.5))
     solution = solve(engine, X.copy(), Stopping(300, 1e-7))
-    assert solution.outcome is Outcome.EXACT
+    assert solution.outcome is StopReason.EXACT
     assert solution.objective == 0
     assert len(solution.history) == 1
 
@@ -138,7 +138,7 @@ def test_ends_where_nothing_pulls(engine_name, loss, membership):
     X = blobs()
     engine = make_engine(engine_name, X, loss, membership, row_weights(60))
     solution = settle(engine, start_on(X))
-    assert solution.outcome is Outcome.CONVERGED
+    assert solution.outcome is StopReason.CONVERGED
     statistics = engine.sweep(solution.centers)
     resultant = 2 * np.sqrt((statistics.pull**2).sum(axis=1))
     curvature = 2 * statistics.weight  # a resultant this large would move the center by 1
@@ -152,7 +152,7 @@ def test_ends_where_the_centers_are_still(loss, membership):
     X = sparse_blobs(300, 8)
     engine = make_engine("auto", X, loss, membership)
     solution = solve(engine, start_on(X), Stopping(1000, 1e-7))
-    assert solution.outcome is Outcome.CONVERGED
+    assert solution.outcome is StopReason.CONVERGED
     step = engine.sweep(solution.centers).centers(solution.centers) - solution.centers
     assert np.abs(step).max() < 0.05  # of the width of a cluster
 

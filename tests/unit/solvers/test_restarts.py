@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import REFCMFS
-from sfumato._solvers.descent import Outcome
+from sfumato._solvers.descent import StopReason
 from sfumato._solvers.restarts import HALVING, Plan, Rung, Start, run_starts
 from sfumato.cli.cluster import FitProgress
 from tests.catalogue import blobs
@@ -24,10 +24,10 @@ class Scripted:
     def run(self, iterations=None):
         self.done = min(iterations or len(self.objectives), len(self.objectives))
         if self.done == len(self.objectives):
-            self.outcome = Outcome.CONVERGED
+            self.outcome = StopReason.CONVERGED
 
     def stop(self):
-        self.outcome = self.outcome or Outcome.STOPPED_BY_CALLBACK
+        self.outcome = self.outcome or StopReason.STOPPED_BY_CALLBACK
 
     def is_running(self):
         return self.outcome is None
@@ -57,7 +57,7 @@ def test_without_rungs_all_run_to_the_end():
     best, ended = collect(starts, ())
     assert best is starts[1]
     assert ended == starts
-    assert all(start.outcome is Outcome.CONVERGED for start in starts)
+    assert all(start.outcome is StopReason.CONVERGED for start in starts)
 
 
 def test_the_worst_are_dropped_at_each_rung():
@@ -107,7 +107,7 @@ def test_all_end_in_the_middle_of_a_race():
     best, ended = collect(starts, (Rung(1, 2), Rung(2, 2)), stop_at=starts[0])
     assert best is starts[1], "it is lower, though it waits for its turn"
     assert ended == starts, "both have ended"
-    assert best.outcome is Outcome.STOPPED_BY_CALLBACK
+    assert best.outcome is StopReason.STOPPED_BY_CALLBACK
 
 
 def test_auto_races_and_a_number_does_not():

@@ -18,7 +18,15 @@ from sfumato._engines.dask import DaskRunner
 from sfumato._engines.dask_graph import FAN_IN, TASKS_PER_THREAD, group_chunks, split_group
 from sfumato._engines.passes import Total
 from sfumato.streams import stream
-from tests.catalogue import blobs, each, every_loss, row_weights, sparse_blobs, start_near
+from tests.catalogue import (
+    blobs,
+    each,
+    every_loss,
+    row_weights,
+    sparse_blobs,
+    start_near,
+    whatever_results,
+)
 from tests.unit.engines.dask.clusters import idle
 
 SIZES = (70, 1, 0, 129, 100)
@@ -50,6 +58,7 @@ ignore_iterations = pytest.mark.filterwarnings(
 )
 
 
+@whatever_results
 @ignore_iterations
 @every_loss
 @each("membership", FEW_MEMBERSHIPS)

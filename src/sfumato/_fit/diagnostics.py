@@ -1,0 +1,372 @@
+"""The outcome of a fit: why it stopped, and what in its result deserves a warning.
+
+Everything is found from the fixed sample that the radii of the clusters are estimated from. Only
+where a cluster has few rows in the sample, its rows are counted in a pass over all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+from sfumato._data import Data
+from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._fit.fit import FitResult
+from sfumato._sampling import fixed_draw
+from sfumato._solvers.descent import StopReason
+from sfumato._solvers.refill import coincident_pairs, nearly_empty, rows_per_cluster
+from sfumato._typing import Floats
+from sfumato._warnings import (
+    ClusteringWarning,
+    CoincidentCentersWarning,
+    CollapseWarning,
+    DominantFeatureWarning,
+    EmptyClusterWarning,
+    FuzzifierRangeWarning,
+    NotConvergedWarning,
+    UnitNormWarning,
+)
+from sfumato.memberships import Membership
+
+LEAST_ROWS = 20
+"""Rows below which columns and norms are not judged: so few may be alike by chance. Chosen by
+hand."""
+DOMINANT = 0.99
+"""Share of the total variance above which a column makes the clusters alone. Chosen by hand: all
+other columns change distances by half a percent."""
+TRIMMED = 0.005
+"""Share of the values of a column that is left out of its variance at either end, at least one, so
+that a few junk values do not count. Chosen by hand."""
+TRIMMED_COLUMNS = 64
+"""Columns with the largest variances, whose values are trimmed. Of all others the plain variance
+counts, which saves sorting them. Chosen by hand."""
+COLUMN_ROWS = 4096
+"""Rows from which the variances of columns are estimated, within a few percent. Chosen by hand."""
+UNIT = 1e-3
+"""Deviation of a norm from 1 that counts as rounding: that of vectors in half precision."""
+ALIKE = 0.05
+"""Relative excess of the mean largest membership over that of equal ones, up to which all are
+alike. Chosen by hand; where two clusters can be told apart it is several times larger."""
+NAMED = 5
+"""Clusters that a message names. Chosen by hand."""
+LIBRARIES = str(Path(__file__).parents[1]), str(Path(sklearn.__file__).parent)
+"""Folders of this library and of scikit-learn, whose lines a warning does not point at."""
+
+
+@dataclass(frozen=True)
+class FitWarning:
+    """A warning about the result of a fit.
+
+    Attributes
+    ----------
+    category : type
+        Category, from ``sfumato.exceptions``.
+    message : str
+        What was found, and what to do.
+    """
+
+    category: type[ClusteringWarning]
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.category.__name__}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Why a fit stopped, and the warnings about its result; as a string, with advice.
+
+    Attributes
+    ----------
+    reason : StopReason
+        Why the iteration stopped.
+    warnings : tuple of FitWarning
+        Warnings that the fit has raised, each with its category and message.
+    stability : float or None
+        Agreement of independent searches, between 0 and 1, if there were several.
+
+    Examples
+    --------
+    >>> from sfumato import REFCMFS
+    >>> model = REFCMFS(n_clusters=1, random_state=0).fit([[0.0], [1.0], [5.0]])
+    >>> print(model.outcome_)
+    Converged: the objective fell by less than `tol` of its value.
+    >>> model.outcome_.converged
+    True
+    >>> model.outcome_.warnings
+    ()
+    """
+
+    reason: StopReason
+    warnings: tuple[FitWarning, ...] = ()
+    stability: float | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the stopping rule was met, rather than a limit or a callback."""
+        return self.reason.converged
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain values, e.g. for JSON."""
+        return {
+            "reason": self.reason.name,
+            "text": str(self.reason),
+            "converged": self.converged,
+            "stability": self.stability,
+            "warnings": [
+                {"category": each.category.__name__, "message": each.message}
+                for each in self.warnings
+            ],
+        }
+
+    def __str__(self) -> str:
+        # The reason has the advice of this category already.
+        others = (each for each in self.warnings if each.category is not NotConvergedWarning)
+        return "\n".join([str(self.reason), *map(str, others)])
+
+
+def outcome_of(
+    result: FitResult, sample: ResidentEngine, seen: Assignment, names: Sequence[str] | None = None
+) -> Outcome:
+    """Outcome of a fit.
+
+    Parameters
+    ----------
+    result : FitResult
+    sample : ResidentEngine
+        Engine on the fixed sample, or on all rows.
+    seen : Assignment
+        Assignment of the sample at the centers found, with distances and memberships.
+    names : sequence of str, optional
+        Names of the columns.
+    """
+    reason = result.solution.outcome
+    found: list[FitWarning] = []
+    if reason is StopReason.OUT_OF_ITERATIONS:
+        found.append(FitWarning(NotConvergedWarning, str(reason)))
+    found += _about_clusters(result, sample, seen)
+    if result.clipped is not None:
+        found.append(clipped_fuzzifier(result.engine.problem.membership, result.clipped))
+    found += _about_rows(sample.data, names)
+    return Outcome(reason, tuple(found))
+
+
+def raise_warnings(estimator: Any, outcome: Outcome) -> None:
+    """Raise the warnings of a fit, at the line of the user's that called the estimator."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(LIBRARIES):
+        level, frame = level + 1, frame.f_back
+    for each in outcome.warnings:
+        message = f"{type(estimator).__name__}: {each.message}"
+        warnings.warn(message, each.category, stacklevel=level)
+
+
+def _about_clusters(
+    result: FitResult, sample: ResidentEngine, seen: Assignment
+) -> Iterator[FitWarning]:
+    """Warnings about memberships that are alike, centers in one place, and empty clusters."""
+    centers = result.solution.centers
+    collapsed = collapse(sample, seen)
+    if collapsed is not None:
+        yield collapsed
+        return
+    pairs = coincident_pairs(centers, sample, seen)
+    if len(pairs):
+        yield coincident_centers(pairs, len(centers), sample.problem.membership)
+    rows = rows_per_cluster(result.engine, centers, (sample, seen))
+    # Of two centers in one place, the second is nearest to no row.
+    empty = np.setdiff1d(nearly_empty(rows), pairs[:, 1])
+    if len(empty):
+        yield empty_clusters(empty, rows)
+
+
+def collapse(sample: ResidentEngine, seen: Assignment) -> FitWarning | None:
+    """Warning if all memberships of the rows within the cutoff are alike."""
+    rule, weights = sample.problem.membership, sample.data.weights_or_ones()
+    inside = np.flatnonzero((seen.distances < sample.problem.loss.cutoff) & (weights > 0))
+    n_clusters = seen.memberships.shape[1]
+    possible = rule.n_entries(n_clusters) or n_clusters
+    if possible == 1 or not len(inside):
+        return None
+    memberships = seen.memberships[inside]
+    filled = np.flatnonzero(np.diff(memberships.indptr))
+    largest = np.zeros(len(inside))
+    largest[filled] = np.maximum.reduceat(memberships.data, memberships.indptr[filled])
+    mean = float(np.average(largest, weights=weights[inside]))
+    if mean * possible > 1 + ALIKE:
+        return None
+    return FitWarning(
+        CollapseWarning,
+        f"all memberships are alike: the largest of a row is {mean:.3g} on average, where "
+        f"{possible} equal ones are {1 / possible:.3g}, and the centers are drawn together; "
+        f"{harder(rule)}, or use REFCMFS with fuzzifier='auto'.",
+    )
+
+
+def harder(rule: Membership) -> str:
+    """Advice how to make the memberships of a rule harder, with the present value."""
+    for name in ("fuzzifier", "gamma"):
+        value = getattr(rule, name, None)
+        if value is not None:
+            return f"lower {name}, which is {value:.4g}"
+    return "lower n_active" if hasattr(rule, "n_active") else "give other initial centers"
+
+
+def coincident_centers(pairs: NDArray[np.intp], n_clusters: int, rule: Membership) -> FitWarning:
+    """Warning about pairs of centers in one place."""
+    place = np.arange(n_clusters)  # Lowest index of a center in the same place.
+    np.minimum.at(place, pairs[:, 1], pairs[:, 0])
+    groups = [np.flatnonzero(place == k) for k in np.setdiff1d(pairs[:, 0], pairs[:, 1])]
+    text = "; ".join(_listed([str(k) for k in group], " and ") for group in groups[:NAMED])
+    fewer = n_clusters - len(np.unique(pairs[:, 1]))
+    return FitWarning(
+        CoincidentCentersWarning,
+        f"centers {text} are in one place, so that only {fewer} of {n_clusters} clusters differ; "
+        f"use n_clusters={fewer}, or {harder(rule)}.",
+    )
+
+
+def empty_clusters(empty: NDArray[np.intp], rows: NDArray[np.integer]) -> FitWarning:
+    """Warning about clusters with no rows, or almost none."""
+    counts = [{0: "no row", 1: "1 row"}.get(int(rows[k]), f"{rows[k]} rows") for k in empty]
+    have = _listed([f"cluster {k} has {each}" for k, each in zip(empty, counts, strict=True)])
+    advice = f"use n_clusters={max(1, len(rows) - len(empty))}, or more starts (n_init)"
+    if (rows[empty] > 0).any():
+        advice += "; if these rows are outliers, use CappedREFCMFS"
+    return FitWarning(
+        EmptyClusterWarning,
+        f"{have}, where an average one has {rows.mean():.0f}; {advice}.",
+    )
+
+
+def clipped_fuzzifier(rule: Membership, end: str) -> FitWarning:
+    """Warning that the fuzzifier was clipped at the "lower" or the "upper" end of its range."""
+    value = float(rule.get_params()["fuzzifier"])
+    meaning = {
+        "lower": "memberships are nearly hard; give a larger one, e.g. fuzzifier=1.1, if clusters "
+        "overlap",
+        "upper": "memberships are as soft as for clusters of one dimension; check the data for "
+        "outliers and for columns of other units, or give a smaller one, e.g. fuzzifier=1.5",
+    }
+    return FitWarning(
+        FuzzifierRangeWarning,
+        f"fuzzifier='auto' found {value:.4g}, the {end} end of its range: {meaning[end]}.",
+    )
+
+
+def _about_rows(data: Data, names: Sequence[str] | None) -> Iterator[FitWarning]:
+    """Warnings about the variances of columns and the norms of rows."""
+    kept = np.flatnonzero(data.weights_or_ones() > 0)
+    if len(kept) < LEAST_ROWS or data.n_features < 2:
+        return
+    if len(kept) < data.n_rows:
+        data = data.take(kept)
+    found = dominant_column(data)
+    if found is not None:
+        column, share, ratio = found
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        yield FitWarning(
+            DominantFeatureWarning,
+            f"{name} has {100 * share:.4g} % of the variance of all {data.n_features} columns, a "
+            f"standard deviation {ratio:.2g} times that of the next, so that it makes the clusters "
+            "alone; unless that is meant, scale the columns first: StandardScaler, or RobustScaler "
+            "if there are outliers.",
+        )
+    # On a circle, outliers do not crowd together as on spheres of more dimensions.
+    if data.n_features > 2 and all(np.abs(norms - 1).max() <= UNIT for norms in _norms(data)):
+        yield FitWarning(
+            UnitNormWarning,
+            "all rows are vectors of length 1, so that distances are chords, sqrt(2 - 2 cosine), "
+            "and none exceeds 2: do not scale the columns; rows far from all clusters are little "
+            "farther than others, so check `outliers_` and give a cap if it misses some.",
+        )
+
+
+def _norms(data: Data) -> Iterator[Floats]:
+    """Norms of the rows, block by block; sparse rows stay sparse."""
+    if data.is_sparse:
+        yield np.sqrt(data.rows.astype(np.float64).power(2).sum(axis=1))
+        return
+    for _, rows in data.blocks():
+        yield np.sqrt((rows**2).sum(axis=1))
+
+
+def dominant_column(data: Data) -> tuple[int, float, float] | None:
+    """Column with almost all of the variance, its share, and its deviation over that of the next.
+
+    Variances are trimmed, so that a few junk values in a column neither make it dominant nor hide
+    another that is. A column that varies only in the values trimmed, such as an indicator of a rare
+    category, counts with its plain variance against a dominant one.
+    """
+    if data.n_rows > COLUMN_ROWS:
+        data = data.take(fixed_draw(data.n_rows, COLUMN_ROWS))
+    weights, plain = data.weights_or_ones(), _variances(data)
+    largest = np.argsort(-plain, kind="stable")[:TRIMMED_COLUMNS]
+    trimmed = np.array([_trimmed_variance(each, weights) for each in _columns(data, largest)])
+    spread = plain.copy()
+    spread[largest] = np.where(trimmed > 0, trimmed, plain[largest])
+    best = int(np.argmax(trimmed))
+    column = int(largest[best])
+    share = trimmed[best] / spread.sum() if trimmed[best] > 0 else 0.0
+    others = np.delete(spread, column)
+    if share <= DOMINANT or not others.max() > 0:
+        return None
+    return column, float(share), float(np.sqrt(trimmed[best] / others.max()))
+
+
+def _variances(data: Data) -> Floats:
+    """Variance of each column; 0 for one that is constant but for rounding."""
+    weights = data.weights_or_ones()
+    weights = weights / weights.sum()  # So that sums of squares do not overflow.
+    mean, squares, magnitude = np.zeros((3, data.n_features))
+    if data.is_sparse:
+        rows = data.rows.astype(np.float64)
+        mean, squares = weights @ rows, weights @ rows.power(2)
+        np.maximum.at(magnitude, rows.indices, np.abs(rows.data))
+    else:
+        first = data.dense(slice(0, 1))[0]
+        for block, rows in data.blocks():
+            off = rows - first
+            mean += weights[block] @ off
+            squares += weights[block] @ off**2
+            magnitude = np.maximum(magnitude, np.abs(rows).max(axis=0))
+    variances = np.maximum(squares - mean**2, 0)
+    rounding = 16 * np.finfo(data.dtype).eps * magnitude
+    return np.where(variances > rounding**2, variances, 0.0)
+
+
+def _columns(data: Data, columns: NDArray[np.intp]) -> Iterator[Floats]:
+    """Values of some columns, one after the other."""
+    if not data.is_sparse:
+        yield from (np.asarray(data.rows[:, j], dtype=np.float64) for j in columns)
+        return
+    chosen = data.rows[:, columns].tocsc()
+    for begin, end in pairwise(chosen.indptr):
+        values = np.zeros(data.n_rows)
+        values[chosen.indices[begin:end]] = chosen.data[begin:end]
+        yield values
+
+
+def _trimmed_variance(values: Floats, weights: Floats) -> float:
+    """Variance without the most extreme values."""
+    count = max(1, int(np.ceil(TRIMMED * len(values))))
+    kept = np.argpartition(values, (count, -count - 1))[count:-count]
+    weights = weights[kept] / weights[kept].sum()
+    off = values[kept] - values[kept[0]]
+    return float(weights @ (off - weights @ off) ** 2)
+
+
+def _listed(items: list[str], last: str = ", ") -> str:
+    """Items with commas between; the first few of many."""
+    if len(items) > NAMED:
+        return ", ".join(items[:NAMED]) + f" and {len(items) - NAMED} more"
+    return last.join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
