@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["ParameterError", "ParameterTypeError", "StreamError", "UserError"]
+__all__ = ["Option", "ParameterError", "ParameterTypeError", "StreamError", "UserError"]
 
 SIMILARITY = 0.4
 """Ratio of ``difflib`` from which a known name is suggested, between 0 and 1; chosen by hand. The
@@ -31,10 +31,43 @@ class UserError(Exception):
     """
 
 
+class Option(NamedTuple):
+    """An option that a message advises: a keyword argument, which commands write in their own way.
+
+    Parameters
+    ----------
+    name : str
+        Name of the keyword argument.
+    value : object, default=None
+        Value to give; None to name the option only.
+
+    Examples
+    --------
+    >>> from sfumato.exceptions import Option
+    >>> print(Option("columns"), Option("separator", ";"))
+    columns= separator=';'
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.name}=" + ("" if self.value is None else repr(self.value))
+
+
 class StreamError(ValueError):
     """Data of a stream cannot be read or used.
 
     The message names the file, the row and the column, as far as they are known.
+
+    Parameters
+    ----------
+    *parts : str or Option
+        The message, in parts.
+
+    Attributes
+    ----------
+    parts : tuple of str or Option
 
     Examples
     --------
@@ -46,6 +79,11 @@ class StreamError(ValueError):
     ...     print(error)
     the iterable gave no chunk; give one that yields arrays or tables of rows.
     """
+
+    # Only the message is in ``args``, from which pickle makes the error; then it sets ``parts``.
+    def __init__(self, *parts: str | Option) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 class ParameterError(ValueError):

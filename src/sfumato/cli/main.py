@@ -206,13 +206,22 @@ def _input_options() -> list[click.Parameter]:
         click.Option(["--id-column"], metavar="NAME", help="Column that identifies the rows."),
         click.Option(["--key"], metavar="NAME", help="Array inside an .npz file."),
         click.Option(
-            ["--separator"], default=",", show_default=True, help="Between the columns of a .csv."
+            ["--separator"],
+            metavar="CHARACTER",
+            help="Between the columns of a text file.  [default: ',' for .csv, '\\t' for .tsv]",
+        ),
+        click.Option(
+            ["--decimal"],
+            type=click.Choice([".", ","]),
+            default=".",
+            show_default=True,
+            help="Before the decimals of numbers in a text file.",
         ),
         click.Option(
             ["--header/--no-header"],
             default=True,
             show_default=True,
-            help="Whether the first line of a .csv names the columns.",
+            help="Whether the first line of a text file names the columns.",
         ),
     ]
 
@@ -273,8 +282,10 @@ def _cluster(file: Path, **given: Any) -> None:
     from sfumato.estimators import REFCMFS, CappedREFCMFS
     from sfumato.exceptions import UserError
 
-    separator = given["separator"].replace("\\t", "\t")
-    if len(separator) != 1:
+    separator = given["separator"]
+    if separator is not None:
+        separator = separator.replace("\\t", "\t")
+    if separator is not None and len(separator) != 1:
         raise UserError(f"--separator {separator!r} is not one character; use e.g. ';' or '\\t'.")
     source = Source(
         file,
@@ -285,6 +296,7 @@ def _cluster(file: Path, **given: Any) -> None:
         key=given["key"],
         separator=separator,
         header=given["header"],
+        decimal=given["decimal"],
     )
     method = CappedREFCMFS if given["robust"] else REFCMFS
     if given["checkpoint"] is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
+import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,7 +21,7 @@ from rich.table import Table as RichTable
 from sklearn.exceptions import ConvergenceWarning
 
 from sfumato.estimators import REFCMFS, CappedREFCMFS
-from sfumato.exceptions import ParameterError, UserError, one_line
+from sfumato.exceptions import Option, ParameterError, StreamError, UserError, one_line
 
 PARAMETERS = (
     "n_clusters",
@@ -62,7 +64,8 @@ class Counts:
 def translate_errors(path: Path, memory: int | None = None) -> Iterator[None]:
     """Turn errors of the library into a UserError, and print warnings in one line.
 
-    The text of a message is not changed; what it is about is put in front: the option, or the file.
+    Keyword arguments that a message names are written as options of the command; the name of the
+    file is put in front of a message that does not have it.
 
     Parameters
     ----------
@@ -78,25 +81,65 @@ def translate_errors(path: Path, memory: int | None = None) -> Iterator[None]:
             yield
         except FileNotFoundError as error:
             raise UserError(f"{one_line(error)}.") from error
+        except StreamError as error:
+            text = "".join(p if isinstance(p, str) else as_option(p) for p in error.parts)
+            raise UserError(_about(path, text)) from error
+        except ParameterError as error:
+            raise UserError(_about_option(error, memory)) from error
         except ValueError as error:
-            text = one_line(error)
-            if isinstance(error, ParameterError):
-                text = _with_option(error, text, memory)
-            elif str(path) not in text:
-                text = f"{path}: {text}"
-            raise UserError(f"{text}.") from error
+            raise UserError(_about(path, str(error))) from error
 
 
-def _with_option(error: ParameterError, text: str, memory: int | None) -> str:
-    """Text of an error after the name of its option, if it has one."""
+def _about(path: Path, message: str) -> str:
+    """Message in one line, after the name of the file unless it has it."""
+    text = one_line(message)
+    return f"{text}." if str(path) in text else f"{path}: {text}."
+
+
+def _about_option(error: ParameterError, memory: int | None) -> str:
+    """Message about a parameter, with options in place of parameters."""
+    text = one_line(error)
     if error.name == "checkpoint" and "chunks was" in text and memory is None:
         text += "; the chunks of streamed data depend on --memory: give the same one each time"
-    return f"{option_of(error.name)}: {text}" if error.name in PARAMETERS else text
+    return f"{with_options(text, error.value)}."
+
+
+def with_options(text: str, value: object = None) -> str:
+    """Text in which parameters of the estimator are named as options.
+
+    Parameters
+    ----------
+    text : str
+        ``max_iter=3``, ``max_iter <= 3`` and ```max_iter``` become ``--max-iter 3``,
+        ``--max-iter <= 3`` and ``--max-iter``.
+    value : object, default=None
+        Value of the user's, which is not changed.
+    """
+    names = "|".join(PARAMETERS)
+
+    def option(found: re.Match[str]) -> str:
+        return option_of(found[1] or found[3]) + (" " if found[2] == "=" else found[2] or "")
+
+    pattern = rf"\b({names})(=| (?:<=|>=|<|>) )|`({names})`"
+    parts = text.split(repr(value)) if value is not None else [text]
+    return repr(value).join(re.sub(pattern, option, part) for part in parts)
 
 
 def option_of(parameter: str) -> str:
     """Option of the command for a parameter of the estimator."""
     return f"--{parameter.replace('_', '-')}"
+
+
+def as_option(advised: Option) -> str:
+    """Option of the command for a keyword argument of ``sfumato.stream``, with its value."""
+    name, value = advised
+    if name == "header":
+        return "--no-header"
+    if name == "exclude" and value is not None:
+        return " ".join(f"--exclude {shlex.quote(column)}" for column in value)
+    option = {"ids": "--id-column"}.get(name, option_of(name))
+    # As an escape where the character itself does not show: '\t'.
+    return option if value is None else f"{option} '{repr(value)[1:-1]}'"
 
 
 def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:

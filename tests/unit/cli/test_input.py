@@ -108,7 +108,7 @@ class TestRead:
     def test_text_is_named_or_ignored(self, write):
         path = write(TEXT, "t.csv")
         with pytest.raises(
-            ERRORS, match=r"'name' \('b7' in line 3\); leave them out with --non-num"
+            ERRORS, match=r"'name' \('b7' in line 3\); leave them out with exclude="
         ):
             read(Source(path))
         table = read(Source(path, ignore_text=True))

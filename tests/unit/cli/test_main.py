@@ -229,14 +229,14 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "fragments"),
         [
-            ([0], ["--n-clusters: n_clusters=0 must be at least 1"]),
-            ([91], ["--n-clusters: n_samples=90 is fewer than n_clusters=91"]),
-            ([3, "--n-active", 4], ["--n-active: n_active=4 exceeds n_clusters=3"]),
-            ([3, "--fuzzifier", 1], ["--fuzzifier: fuzzifier=1.0 must be larger than 1"]),
-            ([3, "--n-init", 0], ["--n-init: n_init=0 must be at least 1"]),
-            ([3, "--max-iter", 0], ["--max-iter: max_iter=0 must be at least 1"]),
-            ([3, "--n-threads", 0], ["--n-threads: n_threads=0 must be at least 1"]),
-            ([3, "--tol", 2], ["--tol: tol=2.0 must be"]),
+            ([0], ["--n-clusters 0 must be at least 1"]),
+            ([91], ["n_samples=90 is fewer than --n-clusters 91"]),
+            ([3, "--n-active", 4], ["--n-active 4 exceeds --n-clusters 3"]),
+            ([3, "--fuzzifier", 1], ["--fuzzifier 1.0 must be larger than 1"]),
+            ([3, "--n-init", 0], ["--n-init 0 must be at least 1"]),
+            ([3, "--max-iter", 0], ["--max-iter 0 must be at least 1"]),
+            ([3, "--n-threads", 0], ["--n-threads 0 must be at least 1"]),
+            ([3, "--tol", 2], ["--tol 2.0 must be"]),
         ],
         ids=lambda words: " ".join(map(str, words[-2:])),
     )

@@ -21,5 +21,5 @@ ANOTHER = "checkpoint='a' is of another fit: {}. Give the same data and paramete
 def test_the_hint_at_memory_is_for_other_chunks(difference, memory, hinted):
     with pytest.raises(UserError) as caught, translate_errors(Path("rows.csv"), memory):
         raise ParameterError(ANOTHER.format(difference), "checkpoint", "a")
-    assert str(caught.value).startswith("--checkpoint: checkpoint='a' is of another fit")
+    assert str(caught.value).startswith("--checkpoint 'a' is of another fit")
     assert ("depend on --memory" in str(caught.value)) is hinted
