@@ -110,7 +110,7 @@ class TestSameAsInMemory:
         np.testing.assert_allclose(grouped.sum(), 1)
         np.testing.assert_allclose(grouped.max(), labels["membership"])
         assert list(centers) == ["cluster", "a", "b", "c"]
-        sizes = np.bincount(labels["label"], minlength=4).tolist()
+        sizes = np.bincount(labels["label"][~labels["outlier"]], minlength=4).tolist()
         assert summary["cluster_sizes"] == sizes
         assert summary["input"]["ignored_columns"] == ["name"]
 
@@ -126,15 +126,18 @@ class TestSameAsInMemory:
         assert gaps.min(axis=1).max() < 1e-3
 
     @pytest.mark.usefixtures("streaming")
-    def test_robust(self):
+    def test_outliers(self):
         made = make_blobs_with_outliers(1500, 3, n_clusters=3, contamination=0.1, random_state=1)
         pd.DataFrame(made.data, columns=list("abc")).to_csv("rows.csv", index=False)
-        printed = run("rows.csv", "--robust", n_clusters=3)
+        printed = run("rows.csv", n_clusters=3)
         labels, _, _, summary = results("rows-clusters")
         assert list(labels) == ["row", "label", "membership", "outlier", "outlier_score"]
         np.testing.assert_array_equal(labels["outlier"], labels["outlier_score"] > 1)
         assert summary["outliers"] == labels["outlier"].sum() >= 140
-        assert f"Outliers: {summary['outliers']} rows" in printed.stdout
+        sure = (~labels["outlier"] & (labels["membership"] >= 2 / 3)).sum()
+        assert summary["sure"] == pytest.approx(sure / (~labels["outlier"]).sum())
+        assert printed.stdout.splitlines()[-1] == f"Found: {summary['found']}"
+        assert summary["found"].startswith(f"3 clusters, {summary['outliers']} outliers, sure of ")
 
     @pytest.mark.usefixtures("streaming")
     @pytest.mark.parametrize("kind", ["csv", "parquet", "npy"])
