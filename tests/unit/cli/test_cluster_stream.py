@@ -292,7 +292,9 @@ class TestErrors:
     def test_nan(self, frame, kind, where):
         frame.loc[1234, "c"] = np.nan
         words = ["--exclude", "x3" if kind == "npy" else "name"]
-        self.check(write(frame, kind), "contains NaN, first at", where, words=words)
+        self.check(
+            write(frame, kind), f"{where}: a missing value (NaN); fill in", "--exclude", words=words
+        )
 
     def test_text_is_named_as_in_memory(self, frame):
         for kind in ("csv", "parquet", "folder"):

@@ -278,7 +278,7 @@ class TestErrors:
     def test_missing_value_in_an_array(self):
         np.save("t.npy", np.array([[1.0, 2.0], [3.0, np.nan]]))
         result = run("cluster", "t.npy", "--n-clusters", 2)
-        assert_fails(result, "Input X contains NaN, first at t.npy", "column 1")
+        assert_fails(result, "t.npy, row 1 (counting from 0), column 1: a missing")
 
     def test_missing_file(self):
         assert_fails(run("cluster", "none.csv", "--n-clusters", 2), "none.csv does not exist")

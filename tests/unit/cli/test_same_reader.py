@@ -251,9 +251,11 @@ WORDS = {
     "date among numbers": ["line 402, column 'b': '2020-01-31'", "convert dates", "--exclude b"],
     "date among the first numbers": ["line 5, column 'b': '31.01.2020'", "--exclude b"],
     "no names": ["--no-header"],
+    "missing": ["rows.csv, line 402, column 'b': a missing value (NaN)", "--exclude"],
+    "infinite": ["rows.csv, line 402, column 'b': the value -inf", "--exclude"],
     "text by name": ["'t' ('word' in line 2)", "leave them out of --columns"],
     "text file": ["let its name end in .csv", "--separator"],
-    "unknown column": ["no column 'bb'; did you mean 'b'?"],
+    "unknown column": ["no column 'bb'; did you mean 'b'?\n"],
 }
 
 
