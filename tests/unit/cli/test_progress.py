@@ -1,9 +1,11 @@
 """Progress of a fit: the forecast, passes over a stream, and starts in memory."""
 
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from rich.live import Live
 from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import REFCMFS, CappedREFCMFS, stream
@@ -119,6 +121,20 @@ class TestLines:
     def test_quiet(self, capsys):
         self.slow_run(FitProgress(1e-7, quiet=True), 0.2)
         assert capsys.readouterr().err == ""
+
+    def test_quiet_on_a_terminal(self, monkeypatch):
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        assert isinstance(FitProgress(1e-7).shown(), Live)
+        assert isinstance(FitProgress(1e-7, quiet=True).shown(), nullcontext)
+
+    def test_a_line_in_between_puts_off_the_next(self, capsys, monkeypatch):
+        monkeypatch.setattr(module, "PAUSE", 0.4)
+        progress = FitProgress(1e-7)
+        with progress.shown():
+            time.sleep(0.3)
+            progress._print("in between")
+            time.sleep(0.2)
+        assert capsys.readouterr().err == "sfumato: in between\n"
 
     def test_pauses_grow_with_the_run(self, monkeypatch):
         now = 1000.0
