@@ -27,6 +27,28 @@ class NotFinite(NamedTuple):
     column: int
 
 
+class NotFiniteError(ValueError):
+    """A value is not finite.
+
+    Parameters
+    ----------
+    value : float
+    where : str
+        Description of its place.
+    """
+
+    def __init__(self, value: float, where: str) -> None:
+        what = "NaN" if np.isnan(value) else "infinity (inf)"
+        super().__init__(
+            f"Input X contains {what}, first at {where}; drop such rows, or fill them in, e.g. "
+            "with sklearn.impute.SimpleImputer."
+        )
+        self.value, self.where = value, where
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.value, self.where)
+
+
 @dataclass(frozen=True)
 class RangeSummary:
     """Mean of the rows of positive weight, and range of all rows, feature by feature.
@@ -105,12 +127,7 @@ def check_range(
 
 def raise_not_finite(bad: NotFinite, where: str | None = None) -> NoReturn:
     """Raise about a value that is not finite; ``where`` describes its place."""
-    what = "NaN" if np.isnan(bad.value) else "infinity (inf)"
-    where = where or f"row {bad.row}, column {bad.column}"
-    raise ValueError(
-        f"Input X contains {what}, first at {where}; drop such rows, or fill them in, e.g. "
-        "with sklearn.impute.SimpleImputer."
-    )
+    raise NotFiniteError(bad.value, where or f"row {bad.row}, column {bad.column}")
 
 
 def or_float64(dtype: np.dtype[np.floating]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from sfumato._warnings import (
@@ -28,6 +28,7 @@ __all__ = [
     "EmptyClusterWarning",
     "FuzzifierRangeWarning",
     "NotConvergedWarning",
+    "Option",
     "ParameterError",
     "ParameterTypeError",
     "StreamError",
@@ -67,10 +68,43 @@ class UserError(Exception):
     """
 
 
+class Option(NamedTuple):
+    """An option that a message advises: a keyword argument, which commands write in their own way.
+
+    Parameters
+    ----------
+    name : str
+        Name of the keyword argument.
+    value : object, default=None
+        Value to give; None to name the option only.
+
+    Examples
+    --------
+    >>> from sfumato.exceptions import Option
+    >>> print(Option("columns"), Option("separator", ";"))
+    columns= separator=';'
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.name}=" + ("" if self.value is None else repr(self.value))
+
+
 class StreamError(ValueError):
     """Data of a stream cannot be read or used.
 
     The message names the file, the row and the column, as far as they are known.
+
+    Parameters
+    ----------
+    *parts : str or Option
+        The message, in parts.
+
+    Attributes
+    ----------
+    parts : tuple of str or Option
 
     Examples
     --------
@@ -82,6 +116,11 @@ class StreamError(ValueError):
     ...     print(error)
     the iterable gave no chunk; give one that yields arrays or tables of rows.
     """
+
+    # Only the message is in ``args``, from which pickle makes the error; then it sets ``parts``.
+    def __init__(self, *parts: str | Option) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 class ParameterError(ValueError):

@@ -5,7 +5,14 @@ import pickle
 import pytest
 
 from sfumato import REFCMFS
-from sfumato.exceptions import ParameterError, ParameterTypeError, did_you_mean
+from sfumato._inspection import NotFiniteError
+from sfumato.exceptions import (
+    Option,
+    ParameterError,
+    ParameterTypeError,
+    StreamError,
+    did_you_mean,
+)
 
 
 @pytest.mark.parametrize("kind", [ParameterError, ParameterTypeError])
@@ -13,6 +20,15 @@ def test_parameter_errors_survive_pickle(kind):
     error = pickle.loads(pickle.dumps(kind("tol=2 is too large.", "tol", 2)))
     assert type(error) is kind
     assert (str(error), error.name, error.value) == ("tol=2 is too large.", "tol", 2)
+
+
+def test_errors_of_data_survive_pickle():
+    error = StreamError("a.csv: give ", Option("separator", ";"), ".")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.parts) == ("a.csv: give separator=';'.", error.parts)
+    found = pickle.loads(pickle.dumps(NotFiniteError(float("inf"), "row 3")))
+    assert (found.value, found.where) == (float("inf"), "row 3")
+    assert "infinity (inf), first at row 3;" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -190,6 +190,33 @@ class Checkpoint:
     def _error(self, problem: str) -> ParameterError:
         path = str(self.path)
         return ParameterError(f"checkpoint={path!r} {problem}", "checkpoint", path)
+
+
+class Place(NamedTuple):
+    """Where a checkpoint was written.
+
+    Attributes
+    ----------
+    start : int or None
+        Number of the start with most iterations, counting from 1; None for the only one that passes
+        over chunked data.
+    iteration : int
+        Its last iteration, counting from 1.
+    """
+
+    start: int | None
+    iteration: int
+
+
+def stored_place(path: str | PathLike[str]) -> Place | None:
+    """Place from which a fit would resume; None if there is no checkpoint that can be read."""
+    try:
+        header, _ = Checkpoint(Path(path), {}, None)._read()
+        done = {int(number): len(plain["history"]) for number, plain in header["starts"].items()}
+        start = header["tuned"]["final"] if header["tuned"] else max(done, key=lambda n: done[n])
+        return Place(None if header["tuned"] else start + 1, done[start])
+    except Exception:  # No file, or a damaged one, which the fit refuses.
+        return None
 
 
 def identity_of(estimator: Any, data: Data | ChunkedData) -> dict[str, Any]:

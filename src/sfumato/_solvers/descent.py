@@ -118,7 +118,7 @@ class Stopping:
     tol: float
 
     def __call__(self, objectives: Sequence[float], repaired: bool) -> StopReason | None:
-        """Reason to stop after these objectives, from the initial to the present centers; None to go on.
+        """Reason to stop after these objectives, the first of the initial centers; None to go on.
 
         A repair in the present iteration will lower the objective, so it counts as progress.
         """

@@ -10,40 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from sfumato._engines.stream import compute_together
+from sfumato._fit.checkpoint import stored_place
 from sfumato._inspection import raise_not_finite, summarize_range
 from sfumato.cli.input import Source, Table
 from sfumato.cli.memory import WRITTEN_ROWS, chunk_sizes, default_limit, memory_of_whole, size_text
 from sfumato.cli.output import RowResults, as_ids, check_space, write_tables
 from sfumato.cli.progress import FitProgress
-from sfumato.cli.report import (
-    Counts,
-    print_summary,
-    summarize,
-    translate_errors,
-    write_summary,
-)
-from sfumato.estimators import REFCMFS, CappedREFCMFS
+from sfumato.cli.report import print_summary, summarize, translate_errors, write_summary
+from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
 from sfumato.memberships import DEFAULT_ACTIVE
 
-Model = REFCMFS | CappedREFCMFS
+Model = BaseFuzzyClustering
 
 COLLECTED_BYTES = 1 << 22
 """Bytes of a chunk while a file is read into memory: 4 MiB, chosen by hand. Peak memory of reading
 53 MB of Parquet: 214 MB with chunks of 32 MiB, 139 MB with 4 MiB, 122 MB with 2 MiB."""
 
-ESTIMATED = (".csv", ".parquet", ".npy", ".npz")
+ESTIMATED = (".csv", ".tsv", ".parquet", ".npy", ".npz")
 """Endings of files whose size in memory is estimated; others are streamed."""
 
 
 def cluster_file(
     source: Source,
-    model: Model,
-    output: Path,
-    file_format: str,
-    force: bool,
+    model: BaseFuzzyClustering,
+    folder: OutputFolder,
     memory: int | None = None,
+    quiet: bool = False,
 ) -> None:
     """Read, fit, write, and print a summary.
 
@@ -51,42 +45,45 @@ def cluster_file(
     ----------
     source : Source
         File, and which part of it to use; or a folder of Parquet files.
-    model : REFCMFS or CappedREFCMFS
-        Estimator to fit; the second also finds outliers.
-    output : Path
-        Folder for the results.
-    file_format : {"csv", "parquet"}
-        Format of the tables in it.
-    force : bool
-        Whether to replace results that exist.
+    model : estimator
+        Estimator to fit.
+    folder : OutputFolder
+        For labels, memberships and centers, as .csv or .parquet, and the summary.
     memory : int, optional
         Bytes that may be used; half of what is free by default. A file that needs more is streamed.
+    quiet : bool, default=False
+        Whether to show no progress.
     """
-    _require_writers(file_format)
-    names = [f"{name}.{file_format}" for name in ("labels", "memberships", "centers")]
-    folder = OutputFolder(output, (*names, "summary.json"), force)
+    _require_writers(folder.names[0])
     folder.check()
     limit = default_limit(model.checkpoint is not None) if memory is None else memory
-    with translate_errors(source.path, memory):
+    with translate_errors(source.path, memory) as warned:
         in_memory = _fits(source, limit, _most_memberships(model))
         table = source.table()
-        data: _Data = _InMemory(table, model) if in_memory else _Streamed(table, model, limit)
-        summary = _run(source, table, data, model, folder)
+        place = None if model.checkpoint is None else stored_place(model.checkpoint)
+        progress = FitProgress(model.tol, quiet, place)
+        with progress.shown():
+            data: _Data
+            if in_memory:
+                data = _InMemory(table, progress)
+            else:
+                data = _Streamed(table, progress, model, limit)
+            summary = _run(source, table, data, model, folder, warned)
     print_summary(summary, folder.path)
 
 
-def _require_writers(file_format: str) -> None:
+def _require_writers(name: str) -> None:
     """Import what writing will need, so that nothing is found missing after the fit."""
     import pandas  # noqa: F401
 
-    if file_format == "parquet":
+    if name.endswith(".parquet"):
         import pyarrow  # noqa: F401
 
 
 def _most_memberships(model: Model) -> int:
     """Memberships per row, at most."""
-    active = model.n_active if isinstance(model.n_active, int) else DEFAULT_ACTIVE
-    return max(1, min(active, model.n_clusters))
+    active = getattr(model, "n_active", model.n_clusters)
+    return max(1, min(DEFAULT_ACTIVE if active == "auto" else active, model.n_clusters))
 
 
 def _fits(source: Source, limit: int, n_active: int) -> bool:
@@ -110,8 +107,8 @@ class _Data(ABC):
     n_rows: int | None
     """Number of rows; None if it is not known before a pass."""
 
-    def __init__(self, model: Model) -> None:
-        self.progress = FitProgress(model.tol)
+    def __init__(self, progress: FitProgress) -> None:
+        self.progress = progress
 
     @abstractmethod
     def fit(self, model: Model) -> None:
@@ -121,16 +118,16 @@ class _Data(ABC):
     def results(self, model: Model) -> Iterator[RowResults]:
         """Yield the results of all rows in order."""
 
-    def how(self) -> dict[str, int] | None:
+    def how(self) -> dict[str, Any]:
         """Passes and chunks of a streamed fit, for the summary."""
-        return None
+        return {}
 
 
 class _InMemory(_Data):
     """All rows of a table in memory."""
 
-    def __init__(self, table: Table, model: Model) -> None:
-        super().__init__(model)
+    def __init__(self, table: Table, progress: FitProgress) -> None:
+        super().__init__(progress)
         chunk_rows = max(1, COLLECTED_BYTES // (8 * table.stored_columns))
         self._stream = table.open(chunk_rows, table.has_ids)
         self._all = self._stream.collect()
@@ -147,23 +144,24 @@ class _InMemory(_Data):
             raise_not_finite(bad, where)
 
     def results(self, model: Model) -> Iterator[RowResults]:
-        scores = model.outlier_scores_ if isinstance(model, CappedREFCMFS) else None
         ids, n_rows = self._all.ids, len(model.labels_)
+        self.progress.begin_writing(n_rows)
         for begin in range(0, n_rows, WRITTEN_ROWS):
             rows = slice(begin, min(begin + WRITTEN_ROWS, n_rows))
             yield RowResults(
                 as_ids(None if ids is None else ids[rows], rows.start, rows.stop),
                 model.labels_[rows],
                 model.memberships_[rows],
-                None if scores is None else scores[rows],
+                model.outlier_scores_[rows],
             )
+            self.progress.advance(rows.stop)
 
 
 class _Streamed(_Data):
     """Rows of a table that are read chunk by chunk, once per pass."""
 
-    def __init__(self, table: Table, model: Model, limit: int) -> None:
-        super().__init__(model)
+    def __init__(self, table: Table, progress: FitProgress, model: Model, limit: int) -> None:
+        super().__init__(progress)
         probe = table.open(None, False)
         self._chunk_rows, written_rows = chunk_sizes(
             limit,
@@ -181,10 +179,13 @@ class _Streamed(_Data):
         model.fit(self._rows)
 
     def results(self, model: Model) -> Iterator[RowResults]:
-        lazy = [model.predict(self._written), model.predict_membership(self._written)]
-        if isinstance(model, CappedREFCMFS):
-            lazy.append(model.score_outliers(self._written))
-        self.progress.begin("writing results", self._written.n_rows)
+        lazy = [
+            model.predict(self._written),
+            model.predict_membership(self._written),
+            model.score_outliers(self._written),
+        ]
+        self.progress.passes += 1
+        self.progress.begin_writing(self._written.n_rows)
         end = 0
         with closing(compute_together(lazy)) as chunks:
             for chunk, values in chunks:
@@ -193,36 +194,43 @@ class _Streamed(_Data):
                 self.progress.advance(end)
         self.progress.end(end)
 
-    def how(self) -> dict[str, int] | None:
-        return {"passes": self.progress.passes, "chunk_rows": self._chunk_rows}
+    def how(self) -> dict[str, Any]:
+        return {"streamed": {"passes": self.progress.passes, "chunk_rows": self._chunk_rows}}
 
 
 def _run(
-    source: Source, table: Table, data: _Data, model: Model, folder: OutputFolder
+    source: Source,
+    table: Table,
+    data: _Data,
+    model: Model,
+    folder: OutputFolder,
+    warned: list[dict[str, str]],
 ) -> dict[str, Any]:
     """Fit, and write all results; returns the summary."""
     check_space(folder, data.n_rows, table.has_ids)
     summary: dict[str, Any] = {}
-    model.set_callbacks(data.progress)
-    with data.progress.shown():
-        began = time.perf_counter()
-        data.fit(model)
-        seconds = time.perf_counter() - began
+    progress = data.progress
+    model.set_callbacks(progress)
+    began = time.perf_counter()
+    data.fit(model)
+    seconds = time.perf_counter() - began
 
-        def fill(stage: Path) -> None:
-            *paths, summary_path = (stage / name for name in folder.names)
-            found = write_tables(
-                paths, data.results(model), table.row_name, table.names, model.cluster_centers_
-            )
-            given = {
-                "file": str(source.path),
-                "rows": sum(found.sizes),
-                "features": len(table.names),
-                "ignored_columns": list(table.ignored),
-            }
-            counts = Counts(found.sizes, found.outliers, data.how())
-            summary.update(summarize(model, given, counts, seconds, folder.names))
-            write_summary(summary, summary_path)
+    def fill(stage: Path) -> None:
+        *paths, summary_path = (stage / name for name in folder.names)
+        counts = write_tables(
+            paths, data.results(model), table.row_name, table.names, model.cluster_centers_
+        )
+        given = {
+            "file": str(source.path),
+            "rows": counts.rows,
+            "features": len(table.names),
+            "ignored_columns": list(table.ignored),
+        }
+        run = data.how() | {"seconds": round(seconds, 3), "files": list(folder.names)}
+        if progress.resumed is not None:
+            run["resumed"] = progress.resumed._asdict()
+        summary.update(summarize(model, given, counts, run | {"warnings": warned}))
+        write_summary(summary, summary_path)
 
-        folder.fill(fill)
+    folder.fill(fill)
     return summary

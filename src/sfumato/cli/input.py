@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sfumato.exceptions import StreamError, UserError
+from sfumato.exceptions import Option, UserError
 from sfumato.streams import Stream, stream
 from sfumato.streams._arrays import SelectedColumns
-from sfumato.streams._csv import Format
-from sfumato.streams._open import table_columns
-from sfumato.streams._tables import TableColumns, check_known
+from sfumato.streams._csv_head import Format
+from sfumato.streams._open import csv_format, table_columns
+from sfumato.streams._tables import TableColumns, check_known, check_numeric
 
 RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
 """Columns of the results; an identifier of that name is written as ``id``."""
@@ -73,10 +73,12 @@ class Source:
         Column that identifies the rows; it is no feature.
     key : str, optional
         Which array of an .npz file.
-    separator : str, default=","
-        Character between the columns of a .csv file.
+    separator : str, optional
+        Character between the columns of a text file; by default by the ending of its name.
     header : bool, default=True
-        Whether the first line of a .csv file names the columns.
+        Whether the first line of a text file names the columns.
+    decimal : {".", ","}, default="."
+        Character before the decimals of the numbers of a text file.
     """
 
     path: Path
@@ -85,8 +87,14 @@ class Source:
     ignore_text: bool = False
     id_column: str | None = None
     key: str | None = None
-    separator: str = ","
+    separator: str | None = None
     header: bool = True
+    decimal: str = "."
+
+    @property
+    def form(self) -> Format:
+        """Format of a text file."""
+        return csv_format(self.path, self.separator, self.header, self.decimal)
 
     def table(self) -> Table:
         """Select columns; reads no more than the first rows of a table.
@@ -97,13 +105,11 @@ class Source:
             If the file cannot be read, or has not the columns.
         """
         self._check_options()
-        form = Format(self.separator, self.header)
-        columns = table_columns(self.path, form)
+        columns = table_columns(self.path, self.form)
         if columns is None:
             return self._array()
         names, ignored = self._numeric(columns)
-        is_csv = self.path.name.lower().endswith((".csv", ".csv.gz"))
-        options = form._asdict() if is_csv else {}
+        options = self.form._asdict() if self._is_text() else {}
 
         def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
             ids = self.id_column if with_ids else None
@@ -111,16 +117,18 @@ class Source:
 
         return self._table(opened, names, ignored, len(names))
 
+    def _is_text(self) -> bool:
+        return self.path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
     def _check_options(self) -> None:
         """Refuse options of another file format than that of the file."""
-        name = self.path.name.lower()
-        if self.key is not None and not name.endswith(".npz"):
+        if self.key is not None and not self.path.name.lower().endswith(".npz"):
             raise UserError(f"--key is for .npz files, and {self.path} is none; leave it out.")
-        plain = self.separator == "," and self.header
-        if not plain and self.path.exists() and not name.endswith((".csv", ".csv.gz")):
+        plain = self.separator is None and self.header and self.decimal == "."
+        if not plain and self.path.exists() and not self._is_text():
             raise UserError(
-                f"--separator and --no-header are for .csv files, and {self.path} is none; leave "
-                "them out."
+                f"--separator, --decimal and --no-header are for .csv and .tsv files, and "
+                f"{self.path} is none; leave them out."
             )
 
     def _array(self) -> Table:
@@ -157,10 +165,7 @@ class Source:
     def _features(self, available: Sequence[str], hidden: Sequence[str] = ()) -> list[str]:
         """Names of the columns that are features, text or not."""
         asked = [*self.columns, *self.exclude, *([self.id_column] if self.id_column else [])]
-        try:
-            check_known(str(self.path), asked, [*available, *hidden])
-        except StreamError as error:
-            raise UserError(str(error)) from error
+        check_known(str(self.path), asked, [*available, *hidden])
         dropped = {*self.exclude, self.id_column}
         chosen = dict.fromkeys(self.columns or available)
         names = [name for name in chosen if name not in dropped]
@@ -182,14 +187,10 @@ class Source:
             if len(ignored) == len(names):
                 raise UserError(NOTHING_LEFT.format(self.path))
             return [name for name in names if name not in ignored], ignored
-        text = [f"{name!r} ({columns.text[name]})" for name in names if name in columns.text]
-        if text:
-            leave_out = (
-                "leave them out of --columns"
-                if self.columns
-                else "leave them out with --non-numeric ignore, or one by one with --exclude NAME"
-            )
-            raise UserError(
-                f"{self.path} has columns that hold no numbers: {', '.join(text)}; {leave_out}."
-            )
+        text = {name: columns.text[name] for name in names if name in columns.text}
+        leave_out: list[str | Option] = ["leave them out of --columns"]
+        if not self.columns:
+            leave_out = ["leave them out with ", Option("exclude", list(text))]
+            leave_out += [", or all such columns with --non-numeric ignore"]
+        check_numeric(str(self.path), text, leave_out)
         return names, []

@@ -58,11 +58,13 @@ def program() -> click.Group:
         def main(self, *args: Any, **kwargs: Any) -> NoReturn:
             _run(lambda: click.Group.main(self, *args, **{**kwargs, "standalone_mode": False}))
 
+    from sfumato.cli.options import cluster_command
+
     return click.version_option(package_name="sfumato", prog_name="sfumato")(
         Program(
             name="sfumato",
             help="Robust, sparse, soft clustering: each row belongs to a few clusters.",
-            commands=[_demo_command(), _cluster_command(), _reproduce_command()],
+            commands=[_demo_command(), cluster_command(), _reproduce_command()],
         )
     )
 
@@ -77,7 +79,8 @@ def _run(command: Any) -> NoReturn:
         sys.exit(command() or 0)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "sfumato"
-        _fail(f"{error.format_message().rstrip('.')}; see {where} --help.")
+        text = error.format_message().rstrip(".")
+        _fail(f"{text}{' See' if text.endswith('?') else '; see'} {where} --help.")
     except click.ClickException as error:
         _fail(error.format_message())
     except UserError as error:
@@ -127,171 +130,6 @@ def _demo(output: Path, force: bool) -> None:
     from sfumato.cli.demo import demo
 
     demo(output, force)
-
-
-def _cluster_command() -> click.Command:
-    import click
-
-    return click.Command(
-        "cluster",
-        callback=_cluster,
-        help="Cluster the rows of FILE (.csv, .parquet, .npy, .npz, or a folder of Parquet files) "
-        "by REFCMFS, or by CappedREFCMFS, which outliers do not move. A file too large for "
-        "--memory is streamed: read chunk by chunk, in every pass anew.",
-        params=[
-            click.Argument(["file"], type=click.Path(path_type=Path)),
-            *_method_options(),
-            *_input_options(),
-            *_effort_options(),
-            *_output_options(),
-        ],
-    )
-
-
-def _method_options() -> list[click.Parameter]:
-    import click
-
-    whole, real = click.INT, click.FLOAT
-    seeds = click.IntRange(0, 2**32 - 1)
-
-    def option(names: list[str], kind: Any, default: Any, text: str) -> click.Option:
-        return click.Option(names, type=kind, default=default, show_default=True, help=text)
-
-    return [
-        click.Option(["--n-clusters", "-k"], type=whole, required=True, help="Number of clusters."),
-        click.Option(
-            ["--robust"], is_flag=True, help="Let no outlier move a center, and list the outliers."
-        ),
-        _option_or_auto("--n-active", int, "Memberships per row; auto is at most 5."),
-        _option_or_auto("--fuzzifier", float, "Exponent > 1; auto estimates it from the data."),
-        option(["--random-state", "--seed"], seeds, 0, "Seed of the random numbers."),
-        _option_or_auto("--n-init", int, "Number of starts; the best is kept."),
-        option(["--max-iter"], whole, 300, "Largest number of iterations of a start."),
-        option(["--tol"], real, 1e-7, "Relative fall of the objective at which to stop."),
-        click.Option(["--n-threads"], type=whole, help="Threads.  [default: all processors]"),
-    ]
-
-
-def _option_or_auto(name: str, kind: type[int] | type[float], text: str) -> click.Option:
-    """Option that takes a number, or the word auto."""
-    import click
-
-    def convert(context: click.Context, parameter: click.Parameter, value: str) -> Any:
-        try:
-            return value if value == "auto" else kind(value)
-        except ValueError as error:
-            words = {int: "a whole number", float: "a number"}[kind]
-            raise click.BadParameter(f"{value!r} is neither {words} nor auto.") from error
-
-    return click.Option(
-        [name], default="auto", show_default=True, metavar="N|auto", callback=convert, help=text
-    )
-
-
-def _input_options() -> list[click.Parameter]:
-    import click
-
-    return [
-        click.Option(["--columns"], metavar="A,B,...", help="Only these columns are features."),
-        click.Option(
-            ["--exclude"], multiple=True, metavar="NAME", help="Column to leave out; repeatable."
-        ),
-        click.Option(
-            ["--non-numeric"],
-            type=click.Choice(["error", "ignore"]),
-            default="error",
-            show_default=True,
-            help="Whether columns without numbers are an error, or left out.",
-        ),
-        click.Option(["--id-column"], metavar="NAME", help="Column that identifies the rows."),
-        click.Option(["--key"], metavar="NAME", help="Array inside an .npz file."),
-        click.Option(
-            ["--separator"], default=",", show_default=True, help="Between the columns of a .csv."
-        ),
-        click.Option(
-            ["--header/--no-header"],
-            default=True,
-            show_default=True,
-            help="Whether the first line of a .csv names the columns.",
-        ),
-    ]
-
-
-def _effort_options() -> list[click.Parameter]:
-    import click
-
-    def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-        if value is None:
-            return None
-        from sfumato.cli.memory import parse_size
-
-        try:
-            return parse_size(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-
-    return [
-        click.Option(
-            ["--memory"],
-            metavar="SIZE",
-            callback=convert,
-            help="Memory that may be used, e.g. 2GB; a file that needs more is streamed.  "
-            "[default: half of what is free]",
-        ),
-        click.Option(
-            ["--checkpoint"],
-            type=click.Path(path_type=Path),
-            help="File for the state of the fit; after a crash, the same command continues it.",
-        ),
-    ]
-
-
-def _output_options() -> list[click.Parameter]:
-    import click
-
-    return [
-        click.Option(
-            ["--output"],
-            type=click.Path(path_type=Path),
-            help="Folder for the results. [default: FILE's name with -clusters]",
-        ),
-        click.Option(
-            ["--format", "file_format"],
-            type=click.Choice(["csv", "parquet"]),
-            default="csv",
-            show_default=True,
-            help="Format of the tables.",
-        ),
-        click.Option(["--force"], is_flag=True, help="Replace results that are there."),
-    ]
-
-
-def _cluster(file: Path, **given: Any) -> None:
-    from sfumato.cli.cluster import cluster_file
-    from sfumato.cli.input import Source
-    from sfumato.cli.report import PARAMETERS
-    from sfumato.estimators import REFCMFS, CappedREFCMFS
-    from sfumato.exceptions import UserError
-
-    separator = given["separator"].replace("\\t", "\t")
-    if len(separator) != 1:
-        raise UserError(f"--separator {separator!r} is not one character; use e.g. ';' or '\\t'.")
-    source = Source(
-        file,
-        columns=tuple(name for name in (given["columns"] or "").split(",") if name),
-        exclude=given["exclude"],
-        ignore_text=given["non_numeric"] == "ignore",
-        id_column=given["id_column"],
-        key=given["key"],
-        separator=separator,
-        header=given["header"],
-    )
-    method = CappedREFCMFS if given["robust"] else REFCMFS
-    if given["checkpoint"] is not None:
-        given["checkpoint"] = str(given["checkpoint"])
-    model = method(**{name: given[name] for name in PARAMETERS})
-    output = given["output"] or Path(f"{file.absolute().stem}-clusters")
-    cluster_file(source, model, output, given["file_format"], given["force"], given["memory"])
 
 
 def _reproduce_command() -> click.Command:

@@ -127,7 +127,7 @@ def memory_of_whole(source: Source, n_active: int) -> int:
 
     Zero for a file that cannot be read: its reader raises the error.
     """
-    makers = {".csv": _csv, ".parquet": _parquet, ".npy": _npy, ".npz": _npz}
+    makers = {".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".npy": _npy, ".npz": _npz}
     maker = makers.get(source.path.suffix.lower())
     try:
         n_rows, content = (0.0, 0.0) if maker is None else maker(source)
@@ -142,7 +142,7 @@ def _csv(source: Source) -> tuple[float, float]:
         head = file.read(HEAD_BYTES)
     lines = max(1, head.count(b"\n"))
     n_rows = size * lines / max(1, len(head))
-    columns = 1 + head.partition(b"\n")[0].count(source.separator.encode())
+    columns = 1 + head.partition(b"\n")[0].count(source.form.separator.encode())
     values = n_rows * columns * 8
     ids = size if source.id_column is not None else 0  # At most: they are kept as text.
     return n_rows, ids + PARSED_COPIES * values + _reader(values)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato._engines.outputs import OUTLIER
 from sfumato.cli.memory import size_text
-from sfumato.cli.report import Counts
+from sfumato.cli.report import SURE, Counts
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder, nearest_existing
 from sfumato.streams._writing import RowGroupWriter
@@ -39,14 +39,29 @@ class RowResults(NamedTuple):
         Identifiers of the rows: an ndarray, or a pandas Series.
     labels : ndarray of shape (n_rows,)
     memberships : csr_array of shape (n_rows, n_clusters)
-    scores : ndarray of shape (n_rows,) or None
-        Outlier scores, if the method has them.
+    scores : ndarray of shape (n_rows,)
+        Outlier scores.
     """
 
     ids: Any
     labels: NDArray[Any]
     memberships: sp.csr_array
-    scores: NDArray[Any] | None = None
+    scores: NDArray[Any]
+
+    @property
+    def outliers(self) -> NDArray[np.bool_]:
+        """Whether each row is an outlier."""
+        return self.scores > OUTLIER
+
+    @property
+    def largest(self) -> NDArray[Any]:
+        """Largest membership of each row; 0 for a row without any."""
+        entries = self.memberships
+        found = np.zeros(entries.shape[0], entries.dtype)
+        filled = np.flatnonzero(np.diff(entries.indptr))
+        if len(filled):
+            found[filled] = np.maximum.reduceat(entries.data, entries.indptr[filled])
+        return found
 
 
 def as_ids(given: Any, begin: int, end: int) -> Any:
@@ -64,11 +79,15 @@ def labels_frame(row_name: str, results: RowResults) -> pd.DataFrame:
     """Label of each row, its membership there, and its outlier score."""
     import pandas as pd
 
-    largest = results.memberships.max(axis=1).toarray()  # 0 for outliers, which have none.
-    columns = {row_name: results.ids, "label": results.labels, "membership": largest}
-    if results.scores is not None:
-        columns |= {"outlier": results.scores > OUTLIER, "outlier_score": results.scores}
-    return pd.DataFrame(columns)
+    return pd.DataFrame(
+        {
+            row_name: results.ids,
+            "label": results.labels,
+            "membership": results.largest,
+            "outlier": results.outliers,
+            "outlier_score": results.scores,
+        }
+    )
 
 
 def memberships_frame(row_name: str, results: RowResults) -> pd.DataFrame:
@@ -105,7 +124,7 @@ def write_tables(
     names: Sequence[str],
     centers: NDArray[Any],
 ) -> Counts:
-    """Write labels, memberships and centers to three files, and count rows and outliers.
+    """Write labels, memberships and centers to three files, and count rows.
 
     Parameters
     ----------
@@ -118,19 +137,20 @@ def write_tables(
         Names of the features.
     centers : ndarray of shape (n_clusters, n_features)
     """
-    sizes, outliers = np.zeros(len(centers), dtype=np.int64), None
+    sizes, n_outliers, n_sure = np.zeros(len(centers), dtype=np.int64), 0, 0
     with ExitStack() as stack:
         add_labels, add_memberships, add_centers = (
             stack.enter_context(appending(path)) for path in paths
         )
         for rows in results:
-            sizes += np.bincount(rows.labels, minlength=len(centers))
-            if rows.scores is not None:
-                outliers = (outliers or 0) + int((rows.scores > OUTLIER).sum())
+            inside = ~rows.outliers
+            sizes += np.bincount(rows.labels[inside], minlength=len(centers))
+            n_outliers += int(np.count_nonzero(rows.outliers))
+            n_sure += int(np.count_nonzero(inside & (rows.largest >= SURE)))
             add_labels(labels_frame(row_name, rows))
             add_memberships(memberships_frame(row_name, rows))
         add_centers(centers_frame(names, centers))
-    return Counts(sizes.tolist(), outliers)
+    return Counts(sizes.tolist(), n_outliers, n_sure)
 
 
 @contextmanager

@@ -1,11 +1,16 @@
-"""Progress of a fit on the error stream: of its starts, and of its passes over a stream."""
+"""Progress of a fit on the error stream: of its starts, and of its passes over a stream.
+
+On a terminal it is a bar that is redrawn, elsewhere a line of text now and then.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +20,7 @@ from rich.text import Text
 from sklearn.callback import CallbackContext
 
 from sfumato._engines.passes import SWEEP
+from sfumato._fit.checkpoint import Place
 
 FALLS = 4
 """Number of the last falls of the objective from which the forecast is made; chosen by hand. With
@@ -22,6 +28,10 @@ fewer it jumps from one iteration to the next, with more it comes later."""
 
 REFRESHES = 4
 """Redraws of the bar per second; chosen by hand."""
+
+PAUSE, LONGEST_PAUSE = 10.0, 60.0
+"""Seconds between two lines where there is no bar, at first and at most; chosen by hand. In between
+it is a tenth of the time so far. A run that is shorter than the first pause prints none."""
 
 
 class Trend:
@@ -78,33 +88,41 @@ class FitProgress:
     ----------
     tol : float
         Relative fall of the objective at which the fit stops.
+    quiet : bool, default=False
+        Whether to show nothing.
+    resumed : Place, optional
+        Where the checkpoint was written from which the fit will resume.
 
     Attributes
     ----------
     passes : int
         Passes over the stream so far.
+    resumed : Place or None
     """
 
-    def __init__(self, tol: float) -> None:
+    def __init__(self, tol: float, quiet: bool = False, resumed: Place | None = None) -> None:
         self.passes = 0
+        self.quiet, self.resumed = quiet, resumed
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=16),
             TextColumn("{task.fields[note]}"),
             auto_refresh=False,
         )
-        self.task = self.bar.add_task("inspecting the data", total=None, note="")
+        self.task = self.bar.add_task("reading the data", total=None, note="")
         self.trend = Trend(tol)
-        self._began = self._pass_began = time.monotonic()
+        self._began = self._pass_began = self._printed = time.monotonic()
         self._pass_seconds = 0.0
         self._iteration: str | None = None
         self._left: int | None = None
         self._shares: dict[int, float] = {}
 
     def shown(self) -> AbstractContextManager[Any]:
-        """Context in which the bar is shown, if the error stream is a terminal."""
-        if not sys.stderr.isatty():
+        """Context in which the bar is shown if the error stream is a terminal, or else lines."""
+        if self.quiet:
             return nullcontext()
+        if not sys.stderr.isatty():
+            return self._lines()
         return Live(
             get_renderable=self._render,
             console=Console(stderr=True),
@@ -113,14 +131,61 @@ class FitProgress:
         )
 
     def _render(self) -> RenderableType:
+        return Group(self.bar.get_renderable(), Text(self._state(), style="dim"))
+
+    def _state(self) -> str:
+        """Passes and time so far, the objective, and the forecast."""
         parts = [_clock(time.monotonic() - self._began), str(self.trend)]
         if self.passes:
             parts[0] = f"{self.passes} passes, {parts[0]}"
         if self._left is not None:
             about = _clock(self._left * self._pass_seconds)
             parts.append(f"at this rate about {self._left} more iterations, {about}")
-        text = "; ".join(part for part in parts if part)
-        return Group(self.bar.get_renderable(), Text(text, style="dim"))
+        return "; ".join(part for part in parts if part)
+
+    @contextmanager
+    def _lines(self) -> Iterator[None]:
+        """Print lines from a thread of its own: a step of the fit may take long."""
+        ended = threading.Event()
+
+        def print_lines() -> None:
+            while not ended.wait(self._pause()):
+                if self._pause() > 0:
+                    continue  # Another line was printed meanwhile.
+                shown = self.bar.tasks[0]
+                note = f", {shown.fields['note']}" if shown.fields["note"] else ""
+                self._print(f"{shown.description}{note}; {self._state()}")
+
+        thread = threading.Thread(target=print_lines, name="sfumato-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _pause(self) -> float:
+        """Seconds until the next line."""
+        now = time.monotonic()
+        pause = min(LONGEST_PAUSE, max(PAUSE, (now - self._began) / 10))
+        return max(0.0, self._printed + pause - now)
+
+    def _print(self, text: str) -> None:
+        self._printed = time.monotonic()
+        if not self.quiet:
+            print(f"sfumato: {text}", file=sys.stderr, flush=True)
+
+    def _print_end(self, what: str, began: float) -> None:
+        """Print that a part of the run has ended, if it was long and there is no bar."""
+        seconds = time.monotonic() - began
+        if seconds >= PAUSE and not sys.stderr.isatty():
+            self._print(f"{what} in {_clock(seconds)}")
+
+    def begin_writing(self, n_rows: int | None) -> None:
+        """Begin to write the results of ``n_rows`` rows, if their number is known."""
+        self.trend, self._left = Trend(self.trend.tol), None
+        self._pass_began = time.monotonic()
+        self.bar.reset(self.task, total=n_rows, description="writing results", note="")
 
     # Observer of a stream.
 
@@ -145,6 +210,8 @@ class FitProgress:
     def end(self, rows: int) -> None:
         """End a pass of ``rows`` rows."""
         self._pass_seconds = time.monotonic() - self._pass_began
+        if self.passes == 1:
+            self._print_end(f"inspected {_short(rows)} rows", self._pass_began)
 
     def found(self, result: Any) -> None:
         """Take the objective from the result of a pass, if it has one."""
@@ -156,7 +223,11 @@ class FitProgress:
     # Callback of scikit-learn. Contexts: the fit, its starts, their iterations.
 
     def setup(self, estimator: Any, context: CallbackContext) -> None:
-        """Set the length of the bar: the number of starts."""
+        """Set the length of the bar: the number of starts. The checkpoint has been accepted."""
+        if self.resumed is not None:
+            start, iteration = self.resumed
+            where = "" if start is None else f" of start {start}"
+            self._print(f"resumed from {estimator.checkpoint}, after iteration {iteration}{where}")
         self.bar.update(self.task, total=context.max_subtasks)
 
     def on_fit_task_begin(self, estimator: Any, context: CallbackContext) -> None:
@@ -195,7 +266,8 @@ class FitProgress:
             self._shares[start] = share
 
     def teardown(self, estimator: Any, context: CallbackContext) -> None:
-        """Do nothing: the bar ends with the context ``shown``."""
+        """Print the end of a long fit; the bar ends with the context ``shown``."""
+        self._print_end("fitted the clusters", self._began)
 
 
 def _depth(context: CallbackContext) -> int:

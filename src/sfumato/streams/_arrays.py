@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.exceptions import StreamError, one_line
+from sfumato.exceptions import Option, StreamError, one_line
 from sfumato.streams._base import (
     Chunk,
     FileSignature,
@@ -330,7 +330,9 @@ def _read_npz(path: Path, key: str | None) -> Any:
             raise StreamError(
                 f"{path} holds the arrays {', '.join(names)}"
                 + (f", not {key}" if key else "")
-                + "; choose one with key=."
+                + "; choose one with ",
+                Option("key"),
+                ".",
             )
         return archive[key]
 

@@ -1,29 +1,38 @@
 """Streams of CSV files.
 
-Arrow parses the rows. The first rows, and those in which Arrow finds an error, are read by the csv
-module of Python, which is slow but knows the lines.
+Arrow parses the rows. Those in which Arrow finds an error are read again by the csv module of
+Python, which is slow but knows the lines.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import math
-import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
 import numpy as np
 
-from sfumato.exceptions import StreamError, one_line
+from sfumato.exceptions import Option, StreamError, one_line
 from sfumato.streams._base import Chunk, FileStream, Location, default_rows
+from sfumato.streams._csv_head import (
+    Format,
+    Head,
+    Record,
+    booleans,
+    column_types,
+    csv_columns,
+    is_number,
+    kind_of,
+    missing,
+    read_head,
+    records,
+)
 from sfumato.streams._rows import BufferRing
 from sfumato.streams._tables import (
+    DECIMALS,
     ColumnSelection,
-    TableColumns,
     TableSchema,
     check_numeric,
     check_same_columns,
@@ -35,62 +44,6 @@ within one such block."""
 
 BEST_COMPRESSION = 1032
 """Largest ratio of the size of a file to that of its .gz file, by the format of DEFLATE."""
-
-SAMPLE = 100
-"""Rows from which the types of columns are inferred, chosen by hand. A column whose first rows
-hold text only is a text column; text that comes later is an error with its line."""
-
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|infinity|nan)\s*", re.I)
-"""What counts as a number: as Arrow parses it to float64."""
-
-UNNAMED = "Unnamed: {}"
-"""Name of a column without a name, by its number counting from 0; the same as in pandas."""
-
-
-class Format(NamedTuple):
-    """Format of a CSV file: the separator of fields, and whether the first line holds names."""
-
-    separator: str = ","
-    header: bool = True
-
-
-class Record(NamedTuple):
-    """Fields of a row, and the line of the file on which it begins, counting from 1."""
-
-    line: int
-    fields: list[str]
-
-
-class Head(NamedTuple):
-    """First rows of a CSV file.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns.
-    unnamed : bool
-        Whether the first column has no name.
-    trailing : bool
-        Whether every row ends in a separator that the line of names lacks.
-    lines : int
-        Lines before the data.
-    longest : int
-        Bytes of the longest of the first rows.
-    sample : list of Record
-        The first rows of data.
-    """
-
-    names: list[str]
-    unnamed: bool
-    trailing: bool
-    lines: int
-    longest: int
-    sample: list[Record]
-
-    @property
-    def fields(self) -> list[str]:
-        """Names of all fields of a row: the columns, and the empty one at its end."""
-        return [*self.names, UNNAMED.format(len(self.names))] if self.trailing else self.names
 
 
 class CsvStream(FileStream):
@@ -119,7 +72,7 @@ class CsvStream(FileStream):
         self._form = form
         self._heads = [read_head(path, form) for path in self.paths]
         chosen = [
-            _features(path, head, choice)
+            _features(path, head, form, choice)
             for path, head in zip(self.paths, self._heads, strict=True)
         ]
         for path, features in zip(self.paths, chosen, strict=True):
@@ -187,125 +140,25 @@ class CsvStream(FileStream):
                 delimiter=self._form.separator, newlines_in_values=True
             ),
             convert_options=arrow_csv.ConvertOptions(
-                include_columns=list(arrow_types), column_types=arrow_types
+                include_columns=list(arrow_types),
+                column_types=arrow_types,
+                decimal_point=self._form.decimal,
             ),
         )
 
 
-def _features(path: Path, head: Head, choice: ColumnSelection) -> tuple[str, ...]:
+def _features(path: Path, head: Head, form: Format, choice: ColumnSelection) -> tuple[str, ...]:
     """Names of the features of a file; raises StreamError if they hold no numbers."""
     features = choice.features(head.names, str(path))
     if choice.columns is None and head.unnamed and features[0] == head.names[0]:
         raise StreamError(
-            f"{path} has a first column without a name, perhaps row numbers; name the features "
-            "with columns=."
+            f"{path} has a first column without a name, perhaps row numbers; leave it out with ",
+            Option("exclude", [head.names[0]]),
+            ", or name it.",
         )
     needed = [*features, *([choice.weights] if choice.weights is not None else [])]
-    check_numeric(str(path), csv_columns(head, needed).text)
+    check_numeric(str(path), csv_columns(head, form, needed).text)
     return features
-
-
-def _text(path: Path) -> TextIO:
-    """Open a file as text; bytes that are not UTF-8 are replaced."""
-    layout: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
-    return gzip.open(path, "rt", **layout) if path.suffix == ".gz" else path.open(**layout)
-
-
-def _records(path: Path, form: Format, skip: int = 0) -> Iterator[Record]:
-    """Yield rows of a file that are not blank, from row ``skip`` on; names are a row, too."""
-    with _text(path) as file:
-        reader = csv.reader(file, delimiter=form.separator)
-        # There may be millions to skip: each is only counted.
-        skipped = sum(1 for _ in islice(filter(None, reader), skip))
-        line = reader.line_num + 1
-        for fields in reader if skipped == skip else ():
-            if fields:
-                yield Record(line, fields)
-            line = reader.line_num + 1
-
-
-def read_head(path: Path, form: Format) -> Head:
-    """Read the first rows of a file; raises StreamError if they cannot be names and rows."""
-    try:
-        first = list(islice(_records(path, form), SAMPLE + 1))
-    except (OSError, EOFError, csv.Error) as error:
-        raise StreamError(
-            f"{path} cannot be read as csv ({one_line(error)}); check the file."
-        ) from error
-    if not first:
-        raise StreamError(f"{path} is empty; give a file with rows.")
-    names = first[0].fields
-    count = len(names)
-    longest = max(sum(len(field.encode()) + 3 for field in record.fields) for record in first)
-    if not form.header:
-        numbered = [f"x{column}" for column in range(count)]
-        return Head(numbered, False, False, 0, longest, first[:SAMPLE])
-    if all(map(is_number, names)) and names != [str(column) for column in range(count)]:
-        raise StreamError(
-            f"{path} begins with a line of numbers, not of names; say header=False if that line is "
-            "data, or name the columns."
-        )
-    lines = first[0].line + sum(field.count("\n") for field in names)
-    sample = first[1:]
-    trailing = bool(sample) and all(
-        len(record.fields) == count + 1 and record.fields[-1] == "" for record in sample
-    )
-    named = [name or UNNAMED.format(column) for column, name in enumerate(names)]
-    return Head(named, names[0] == "", trailing, lines, longest, sample)
-
-
-@cache
-def _missing() -> frozenset[str]:
-    """Fields that stand for a missing number."""
-    from pyarrow import csv as arrow_csv
-
-    return frozenset(arrow_csv.ConvertOptions().null_values)
-
-
-@cache
-def _booleans() -> frozenset[str]:
-    """Fields that stand for a boolean."""
-    from pyarrow import csv as arrow_csv
-
-    options = arrow_csv.ConvertOptions()
-    return frozenset([*options.true_values, *options.false_values])
-
-
-def is_number(text: str) -> bool:
-    """Whether a field is written as a number, nan and inf included."""
-    return NUMBER.fullmatch(text) is not None
-
-
-def _fields(head: Head, name: str) -> list[tuple[str, int]]:
-    """Fields of a column in the first rows, with their lines; missing ones are left out."""
-    column = head.names.index(name)
-    fields = [(r.fields[column], r.line) for r in head.sample if column < len(r.fields)]
-    return [(text, line) for text, line in fields if text not in _missing()]
-
-
-def _is_boolean(fields: list[tuple[str, int]]) -> bool:
-    texts = {text for text, _ in fields}
-    return texts <= _booleans() and not all(map(is_number, texts))
-
-
-def column_types(head: Head, names: Sequence[str]) -> dict[str, str]:
-    """Arrow types of columns of numbers, and of the empty field at the end of rows."""
-    types = {name: "bool" if _is_boolean(_fields(head, name)) else "double" for name in names}
-    return types | dict.fromkeys(head.fields[len(head.names) :], "null")
-
-
-def csv_columns(head: Head, names: Sequence[str] | None = None) -> TableColumns:
-    """Columns of a file, all or those of some names, judged by its first rows."""
-    text, mixed = {}, []
-    for name in dict.fromkeys(head.names if names is None else names):
-        fields = _fields(head, name)
-        words = [(value, line) for value, line in fields if not is_number(value)]
-        if words and not _is_boolean(fields):
-            if len(words) < len(fields):
-                mixed.append(name)
-            else:
-                text[name] = "{!r} in line {}".format(*words[0])
-    return TableColumns(tuple(head.names), text, tuple(mixed), head.unnamed)
 
 
 def _find_error(
@@ -315,20 +168,37 @@ def _find_error(
     places = {name: column for column, name in enumerate(head.fields)}
     problems = {"double": "is no number", "bool": "is neither true nor false"}
     try:
-        for line, fields in _records(path, form, skip + form.header):
-            if len(fields) != len(places) or (head.trailing and fields[-1] not in _missing()):
+        for line, fields in records(path, form, skip + form.header):
+            if len(fields) != len(places) or (head.trailing and fields[-1] not in missing()):
                 return _wrong_length(path, form, head, Record(line, fields))
             for name, kind in types.items():
                 text = fields[places[name]]
-                good = text in _booleans() if kind == "bool" else is_number(text)
-                if not good and text not in _missing():
+                number = is_number(text, form.decimal)
+                good = text in booleans() if kind == "bool" else number
+                if not good and text not in missing():
                     return StreamError(
-                        f"{path}, line {line}, column {name!r}: {text!r} {problems[kind]}; correct "
-                        "it, leave it empty, or leave the column out with columns=."
+                        f"{path}, line {line}, column {name!r}: {text!r} {problems[kind]}; ",
+                        *_advice(text, name),
                     )
     except (OSError, EOFError, csv.Error):
         pass  # The caller raises an error in any case.
     return None
+
+
+def _advice(text: str, column: str) -> tuple[str | Option, ...]:
+    """What to do about a field that is no number, and about its column."""
+    kind, exclude = kind_of(text), Option("exclude", [column])
+    for mark, word in DECIMALS.items():
+        if kind == f"decimal {word}":
+            (other,) = {*DECIMALS} - {mark}
+            return (
+                f"write {text.strip().replace(mark, other)}, or give ",
+                Option("decimal", mark),
+                f" if all numbers have decimal {word}s.",
+            )
+    if kind == "date":
+        return "convert dates to numbers, or leave the column out with ", exclude, "."
+    return "correct it, leave out its row, or leave the column out with ", exclude, "."
 
 
 def _wrong_length(path: Path, form: Format, head: Head, record: Record) -> StreamError:
@@ -340,16 +210,19 @@ def _wrong_length(path: Path, form: Format, head: Head, record: Record) -> Strea
         what = f"column {head.fields[found]!r} is missing"
     else:
         what = f"{record.fields[expected]!r} is beyond the last column, {head.names[-1]!r}"
+    quoted = ", quote numbers with decimal commas" if form.separator == "," else ""
     return StreamError(
         f"{path}, line {record.line}: {found} fields where there should be {expected}; {what}: "
-        f"{shown!r}. Correct the line; a separator other than {form.separator!r} is given with "
-        "separator=."
+        f"{shown!r}. Correct the line{quoted}; a separator other than {form.separator!r} is given "
+        "with ",
+        Option("separator"),
+        ".",
     )
 
 
 def _line_of_row(path: Path, form: Format, row: int) -> int | None:
     """Line of the file, counting from 1, on which a row begins; None if it cannot be found."""
     try:
-        return next((r.line for r in _records(path, form, row + form.header)), None)
+        return next((r.line for r in records(path, form, row + form.header)), None)
     except (OSError, EOFError, csv.Error):
         return None

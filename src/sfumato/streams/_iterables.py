@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sfumato.exceptions import StreamError, one_line
+from sfumato.exceptions import Option, StreamError, one_line
 from sfumato.streams._base import Chunk, Location, Stream, default_rows
 from sfumato.streams._rows import BufferRing, check_rows, check_weights
 from sfumato.streams._tables import ColumnSelection, TableSchema
@@ -33,14 +33,16 @@ def as_table(frame: Any, choice: ColumnSelection, location: Location) -> Any:
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise StreamError(
             f"{location.source} is a {type(frame).__name__} that cannot be read as columns of "
-            f"numbers ({one_line(error)}); choose others with columns=."
+            f"numbers ({one_line(error)}); choose others with ",
+            Option("columns"),
+            ".",
         ) from error
 
 
 def _plain(frame: Any, choice: ColumnSelection) -> Any:
     """Selected columns of a pandas frame, in native byte order, as Arrow requires."""
     if choice.columns is not None:
-        frame = frame.loc[:, frame.columns.isin([*choice.columns, *choice.others])]
+        frame = frame.loc[:, frame.columns.isin([*choice.columns, *choice.others, *choice.exclude])]
     foreign = {
         name: dtype.newbyteorder("=")
         for name, dtype in frame.dtypes.items()

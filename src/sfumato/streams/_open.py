@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.exceptions import StreamError
+from sfumato.exceptions import Option, StreamError
 from sfumato.streams._arrays import ArrayStream, NpyStream, NpzStream, ZarrStream
 from sfumato.streams._base import Stream
-from sfumato.streams._csv import CsvStream, Format, csv_columns, read_head
+from sfumato.streams._csv import CsvStream
+from sfumato.streams._csv_head import Format, csv_columns, read_head
 from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_frame
-from sfumato.streams._tables import ColumnSelection, ParquetStream, TableColumns, read_schema
+from sfumato.streams._parquet import ParquetStream, read_schema
+from sfumato.streams._tables import ColumnSelection, TableColumns
 
 KINDS = {
     ".npy": "npy",
@@ -21,20 +23,27 @@ KINDS = {
     ".pq": "parquet",
     ".csv": "csv",
     ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
     ".zarr": "zarr",
 }
 """Kinds of files by the endings of their names."""
+
+TEXT = (".txt", ".dat", ".data", ".tab", ".asc")
+"""Endings of text files whose separator is not known."""
 
 
 def stream(
     source: Any,
     *,
     columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     weights: str | None = None,
     ids: str | None = None,
     chunk_rows: int | None = None,
-    separator: str = ",",
+    separator: str | None = None,
     header: bool = True,
+    decimal: str = ".",
     key: str | None = None,
 ) -> Stream:
     """Rows that may be larger than memory, to be read chunk by chunk as often as needed.
@@ -42,9 +51,10 @@ def stream(
     Parameters
     ----------
     source : path, sequence of paths, array-like, table, iterable, callable or Stream
-        - A path that ends in .npy, .npz, .parquet, .pq, .csv, .csv.gz or .zarr, a folder of Parquet
-          files (sorted by name, subfolders included; names that begin with a dot or an underscore
-          are left out), or a sequence of paths of one kind. An array of an .npz file is loaded.
+        - A path that ends in .npy, .npz, .parquet, .pq, .csv, .tsv (both also with .gz) or .zarr, a
+          folder of Parquet files (sorted by name, subfolders included; names that begin with a dot
+          or an underscore are left out), or a sequence of paths of one kind. An array of an .npz
+          file is loaded.
         - An object with ``shape``, ``dtype`` and slices: an array, a memory map, CSR, Zarr, HDF5.
         - A table of pandas, polars or pyarrow.
         - An object that can be iterated again and again and yields chunks: arrays, CSR, tables, or
@@ -52,6 +62,8 @@ def stream(
           in the prefetch thread.
     columns : sequence of str, optional
         Columns of a table to use as features; all by default.
+    exclude : sequence of str, optional
+        Columns of a table that are not used.
     weights : str, optional
         Column of a table that holds the weights of the rows; it is no feature.
     ids : str, optional
@@ -59,10 +71,13 @@ def stream(
     chunk_rows : int, optional
         Rows per chunk; by default as many as take about 32 MiB. Results depend on it in their
         last bits. Iterables keep their own chunks.
-    separator : str, default=","
-        Character between the columns of a .csv file.
+    separator : str, optional
+        Character between the columns of a text file; by default a comma for .csv, and a tab for
+        .tsv.
     header : bool, default=True
-        Whether the first line of a .csv file names the columns, which are x0, x1, ... otherwise.
+        Whether the first line of a text file names the columns, which are x0, x1, ... otherwise.
+    decimal : {".", ","}, default="."
+        Character before the decimals of the numbers of a text file.
     key : str, optional
         Name of the array in an .npz file, if there are several.
 
@@ -84,14 +99,16 @@ def stream(
     >>> [chunk.rows.shape for chunk in rows.chunks()]
     [(2, 2), (2, 2), (1, 2)]
     """
-    choice = ColumnSelection(_names(columns), weights, ids)
-    form = Format(separator, header)
-    _check_options(chunk_rows, separator)
+    choice = ColumnSelection(
+        _names("columns", columns), weights, ids, _names("exclude", exclude) or ()
+    )
+    _check_options(chunk_rows, separator, decimal)
+    paths = [] if isinstance(source, Stream) else _paths(source)
+    form = csv_format(paths[0] if paths else None, separator, header, decimal)
     if isinstance(source, Stream):
         if (choice, form, chunk_rows, key) != (ColumnSelection(), Format(), None, None):
             raise ValueError("a Stream has its options already; give them where it is made.")
         return source
-    paths = _paths(source)
     if key is not None and not (len(paths) == 1 and file_kind(paths[0]) == "npz"):
         raise ValueError("key= is for .npz files only; leave it out.")
     if paths:
@@ -103,21 +120,29 @@ def stream(
     return found
 
 
-def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
-    if isinstance(columns, str):
-        raise TypeError(f"columns={columns!r} is one name; give a list of names: [{columns!r}].")
-    if columns is not None and len(columns) == 0:
-        raise ValueError("columns is empty; name at least one feature, or leave it out for all.")
-    return None if columns is None else tuple(columns)
+def _names(option: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(given, str):
+        raise TypeError(f"{option}={given!r} is one name; give a list of names: [{given!r}].")
+    if given is not None and len(given) == 0:
+        raise ValueError(f"{option} is empty; name at least one column, or leave it out.")
+    return None if given is None else tuple(given)
 
 
-def _check_options(chunk_rows: Any, separator: str) -> None:
+def csv_format(path: Path | None, separator: str | None, header: bool, decimal: str) -> Format:
+    """Format of a text file; the separator depends on the ending of its name if it is None."""
+    tabs = path is not None and path.name.lower().endswith((".tsv", ".tsv.gz"))
+    return Format(separator or ("\t" if tabs else ","), header, decimal)
+
+
+def _check_options(chunk_rows: Any, separator: Any, decimal: Any) -> None:
     if chunk_rows is not None and (
         isinstance(chunk_rows, bool) or not hasattr(chunk_rows, "__index__") or chunk_rows < 1
     ):
         raise ValueError(f"chunk_rows={chunk_rows!r} is no number of rows; give an integer >= 1.")
-    if not isinstance(separator, str) or len(separator) != 1:
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
         raise ValueError(f"separator={separator!r} is not one character; give one such as ';'.")
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal={decimal!r} is neither '.' nor ','; give one of them.")
 
 
 def _paths(source: Any) -> list[Path]:
@@ -133,7 +158,7 @@ def _open_object(
 ) -> Stream:
     """Open a source that is not a file."""
     if form != Format():
-        raise ValueError("separator= and header= are for .csv files only.")
+        raise ValueError("separator=, header= and decimal= are for .csv and .tsv files only.")
     if is_frame(source):
         return FrameStream(source, choice, chunk_rows)
     if all(hasattr(source, name) for name in ("shape", "dtype", "__getitem__")):
@@ -177,7 +202,10 @@ def _open_files(
         raise StreamError(f"{shown} are of different kinds; files of one stream must be alike.")
     kind = file_kind(paths[0])
     if kind != "csv" and form != Format():
-        raise ValueError(f"separator= and header= are for .csv files only, not for {paths[0]}.")
+        raise ValueError(
+            "separator=, header= and decimal= are for .csv and .tsv files only, not for "
+            f"{paths[0]}."
+        )
     if kind == "parquet":
         return ParquetStream(paths, choice, chunk_rows)
     if kind == "csv":
@@ -195,8 +223,8 @@ def _open_files(
 def _refuse_names(choice: ColumnSelection, what: str) -> None:
     if choice != ColumnSelection():
         raise ValueError(
-            f"columns= and weights= are for tables, like ids=, and {what} has no names of columns; "
-            "give the columns you want as an array, or tuples (rows, weights)."
+            f"columns=, exclude=, weights= and ids= are for tables, and {what} has no names of "
+            "columns; give the columns you want as an array, or tuples (rows, weights)."
         )
 
 
@@ -205,7 +233,7 @@ def table_columns(path: Path, form: Format) -> TableColumns | None:
     first = _files(path)[0]
     kind = file_kind(first)
     if kind == "csv":
-        return csv_columns(read_head(first, form))
+        return csv_columns(read_head(first, form), form)
     return TableColumns.of(read_schema(first)[0]) if kind == "parquet" else None
 
 
@@ -215,6 +243,13 @@ def file_kind(path: Path) -> str:
     for ending, kind in KINDS.items():
         if name.endswith(ending):
             return kind
+    if path.suffix.lower() in TEXT:
+        raise StreamError(
+            f"{path} is of no known kind; if it is a table with a row per line, let its name end "
+            "in .csv, and give ",
+            Option("separator"),
+            " unless that is a comma.",
+        )
     raise StreamError(
         f"{path} is of no known kind; give a path that ends in {', '.join(KINDS)}, or a folder of "
         "Parquet files."

@@ -1,4 +1,4 @@
-"""Tables: column selection, table schema, and streams of Parquet files."""
+"""Tables: column selection, columns without numbers, table schema."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.exceptions import StreamError, did_you_mean, one_line
-from sfumato.streams._base import Chunk, FileStream, Location, default_rows
+from sfumato.exceptions import Option, StreamError, did_you_mean
+from sfumato.streams._base import Chunk, Location
 from sfumato.streams._rows import BufferRing, check_weights, transpose_columns
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Column selection: names of the features (None for all), of the weights, of the ids."""
+    """Column selection.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        Names of the features; None for all columns.
+    weights, ids : str or None
+        Names of the columns of weights and of identifiers.
+    exclude : tuple of str
+        Names of columns that are not used.
+    """
 
     columns: tuple[str, ...] | None = None
     weights: str | None = None
     ids: str | None = None
+    exclude: tuple[str, ...] = ()
 
     @property
     def others(self) -> list[str]:
@@ -31,19 +42,21 @@ class ColumnSelection:
 
     def features(self, available: Sequence[str], source: str) -> tuple[str, ...]:
         """Names of the features of a table with these columns."""
-        asked = [*(self.columns or ()), *self.others]
+        asked = [*(self.columns or ()), *self.others, *self.exclude]
         present = Counter(available)
         check_known(source, asked, available)
-        for other, option in ((self.weights, "weights="), (self.ids, "ids=")):
-            if self.columns is not None and other in self.columns:
+        uses = {"weights": [self.weights], "ids": [self.ids], "exclude": self.exclude}
+        for option, names in uses.items():
+            for other in {*names} & {*(self.columns or ())}:
                 raise StreamError(
-                    f"the column {other!r} is asked for both in columns= and as {option}; it can "
-                    "be one of them only."
-                )
-        chosen = [name for name in self.columns or available if name not in self.others]
-        uses = Counter([*chosen, *self.others])
-        for name in uses:
-            if uses[name] > 1 or present[name] > 1:
+                    f"the column {other!r} is asked for both in ", Option("columns"), " and as ",
+                    Option(option), "; it can be one of them only.",
+                )  # fmt: skip
+        unused = {*self.others, *self.exclude}
+        chosen = [name for name in self.columns or available if name not in unused]
+        counts = Counter([*chosen, *self.others])
+        for name in counts:
+            if counts[name] > 1 or present[name] > 1:
                 raise StreamError(
                     f"{source} has several columns {name!r}, or it was asked for twice; give every "
                     "column a name of its own, and ask for it once."
@@ -67,6 +80,25 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
     return f"its columns are {shown}" + (", ..." if len(names) > limit else ".")
 
 
+DECIMALS = {",": "comma", ".": "point"}
+"""Characters before the decimals of a number, and their names in messages."""
+
+
+class Example(NamedTuple):
+    """What a column holds that is no number.
+
+    Attributes
+    ----------
+    shown : str
+        The first value with its line, or the type of the column.
+    kind : {"text", "date", "decimal comma", "decimal point"}
+        The last two are numbers in another format than that of the file.
+    """
+
+    shown: str
+    kind: str = "text"
+
+
 @dataclass(frozen=True)
 class TableColumns:
     """Columns of a file.
@@ -75,8 +107,8 @@ class TableColumns:
     ----------
     names : tuple of str
         All columns, except an index that pandas stored.
-    text : dict of str to str
-        Columns that hold no numbers, with an example or their type.
+    text : dict of str to Example
+        Columns that hold no numbers.
     mixed : tuple of str
         Columns of a CSV file that hold both numbers and text in its first rows.
     unnamed : bool
@@ -86,7 +118,7 @@ class TableColumns:
     """
 
     names: tuple[str, ...]
-    text: dict[str, str]
+    text: dict[str, Example]
     mixed: tuple[str, ...] = ()
     unnamed: bool = False
     index: tuple[str, ...] = ()
@@ -96,8 +128,18 @@ class TableColumns:
         """Columns of an Arrow schema."""
         index = _index(schema)
         names = tuple(name for name in schema.names if name not in index)
-        text = {field.name: str(field.type) for field in schema if not holds_numbers(field.type)}
-        return cls(names, text, index=tuple(index))
+        return cls(names, _not_numeric(schema), index=tuple(index))
+
+
+def _not_numeric(schema: Any) -> dict[str, Example]:
+    """Columns of an Arrow schema that hold no numbers."""
+    from pyarrow import types
+
+    return {
+        field.name: Example(str(field.type), "date" if types.is_temporal(field.type) else "text")
+        for field in schema
+        if not holds_numbers(field.type)
+    }
 
 
 def _index(schema: Any) -> set[str]:
@@ -106,13 +148,34 @@ def _index(schema: Any) -> set[str]:
     return {name for name in stored if isinstance(name, str)}
 
 
-def check_numeric(source: str, text: Mapping[str, str]) -> None:
-    """Raise StreamError if selected columns hold no numbers; ``text`` maps them to examples."""
-    if text:
-        shown = ", ".join(f"{name!r} ({example})" for name, example in text.items())
-        raise StreamError(
-            f"{source} has columns that hold no numbers: {shown}; choose others with columns=."
-        )
+def check_numeric(
+    source: str, text: Mapping[str, Example], leave_out: Sequence[str | Option] = ()
+) -> None:
+    """Raise StreamError if selected columns hold no numbers.
+
+    Parameters
+    ----------
+    source : str
+        Name of the table, for the message.
+    text : mapping of str to Example
+        The columns, and what they hold.
+    leave_out : sequence of str or Option, default=()
+        How to leave the columns out; by default with the keyword arguments of ``stream``.
+    """
+    if not text:
+        return
+    shown = ", ".join(f"{name!r} ({example.shown})" for name, example in text.items())
+    kinds = {example.kind for example in text.values()}
+    advice: list[str | Option] = []
+    for mark, word in DECIMALS.items():
+        if f"decimal {word}" in kinds:
+            advice += ["give ", Option("decimal", mark), f" for numbers with decimal {word}s, "]
+    if "date" in kinds:
+        advice += ["convert dates to numbers, "]
+    if advice:
+        advice += ["or "]
+    advice += leave_out or ["leave them out with ", Option("exclude", list(text))]
+    raise StreamError(f"{source} has columns that hold no numbers: {shown}; ", *advice, ".")
 
 
 @dataclass(frozen=True)
@@ -141,12 +204,13 @@ class TableSchema:
         """TableSchema of a selection; raises if a column is unknown or holds no numbers."""
         import pyarrow as pa
 
-        hidden = _index(schema) - {*(choice.columns or ()), *choice.others}
+        hidden = _index(schema) - {*(choice.columns or ()), *choice.others, *choice.exclude}
         available = [name for name in schema.names if name not in hidden]
         features = choice.features(available, source)
-        types = {name: schema.field(name).type for name in (*features, choice.weights) if name}
-        check_numeric(source, {n: str(t) for n, t in types.items() if not holds_numbers(t)})
-        single = all(types[name] == pa.float32() for name in features)
+        text = _not_numeric(schema)
+        needed = [*features, *([choice.weights] if choice.weights is not None else [])]
+        check_numeric(source, {name: text[name] for name in needed if name in text})
+        single = all(schema.field(name).type == pa.float32() for name in features)
         dtype = np.dtype(np.float32 if single else np.float64)
         return cls(features, choice.weights, dtype, choice.ids)
 
@@ -249,100 +313,7 @@ def check_same_columns(
     if parts:
         raise StreamError(
             f"{path} and {first_path} do not have the same columns: {'; '.join(parts)}. Choose "
-            "common ones with columns=."
+            "common ones with ",
+            Option("columns"),
+            ".",
         )
-
-
-BATCHES_PER_CHUNK = 2
-"""Record batches that a chunk is decoded in, so that columns take little memory beside rows;
-chosen by hand."""
-
-FEWEST_ROWS = 1024
-"""Rows of a record batch, at least, even if chunks are smaller; chosen by hand."""
-
-READ_BYTES = 1 << 18
-"""Bytes of a column that are read at a time, instead of a whole row group; chosen by hand."""
-
-
-class ParquetStream(FileStream):
-    """Rows of Parquet files with the same columns.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    choice : ColumnSelection
-        Which columns to use.
-    chunk_rows : int, optional
-        Rows per chunk.
-    """
-
-    def __init__(
-        self, paths: Sequence[Path], choice: ColumnSelection, chunk_rows: int | None = None
-    ) -> None:
-        super().__init__(paths)
-        found = [read_schema(path) for path in self.paths]
-        schemas = [
-            TableSchema.of(schema, choice, str(path))
-            for path, (schema, _) in zip(self.paths, found, strict=True)
-        ]
-        first = schemas[0]
-        for path, schema in zip(self.paths, schemas, strict=True):
-            check_same_columns(path, schema.features, self.paths[0], first.features)
-        single = all(schema.dtype == np.float32 for schema in schemas)
-        self.dtype = np.dtype(np.float32 if single else np.float64)
-        self._schema = TableSchema(first.features, first.weights, self.dtype, first.ids)
-        self._file_rows = [n_rows for _, n_rows in found]
-        self.names = first.features
-        self.n_features = len(first.features)
-        self.n_rows = sum(self._file_rows)
-        self.weighted = choice.weights is not None
-        self._rows = chunk_rows or default_rows(self.dtype.itemsize * self.n_features)
-
-    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
-        rows = max(1, min(self._rows, self._file_rows[index]))
-        batches = self._batches(self.paths[index], max(FEWEST_ROWS, rows // BATCHES_PER_CHUNK))
-        return self._schema.gather(batches, rows, ring, str(self.paths[index]))
-
-    def _batches(self, path: Path, rows: int) -> Iterator[Any]:
-        import pyarrow as pa
-
-        done = group = count = 0
-        try:
-            with _open(path) as file:
-                count = file.num_row_groups
-                for group in range(count):  # One by one, so that an error has its number.
-                    # One thread: the others are for the consumer.
-                    for batch in file.iter_batches(
-                        rows, [group], columns=self._schema.columns, use_threads=False
-                    ):
-                        yield batch
-                        done += batch.num_rows
-        except (OSError, pa.ArrowException) as error:
-            raise StreamError(
-                f"{path} cannot be read from row {done} (counting from 0) on, in row group {group} "
-                f"of {count} ({one_line(error)}); the file is damaged: write it again."
-            ) from error
-
-
-def _open(path: Path) -> Any:
-    """Parquet file that is read in small parts, with checksums verified."""
-    from pyarrow import parquet
-
-    return parquet.ParquetFile(
-        path, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
-    )
-
-
-def read_schema(path: Path) -> tuple[Any, int]:
-    """Arrow schema and number of rows of a Parquet file."""
-    import pyarrow as pa
-
-    try:
-        with _open(path) as file:
-            return file.schema_arrow, int(file.metadata.num_rows)
-    except (OSError, pa.ArrowException) as error:
-        raise StreamError(
-            f"{path} cannot be read as Parquet ({one_line(error)}); the file is cut short, damaged "
-            "or of another format: write it again."
-        ) from error

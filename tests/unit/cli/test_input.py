@@ -115,7 +115,7 @@ class TestRead:
     def test_text_is_named_or_ignored(self, write):
         path = write(TEXT, "t.csv")
         with pytest.raises(
-            ERRORS, match=r"'name' \('b7' in line 3\); leave them out with --non-num"
+            ERRORS, match=r"'name' \('b7' in line 3\); leave them out with exclude="
         ):
             read(Source(path))
         table = read(Source(path, ignore_text=True))
@@ -283,17 +283,21 @@ class TestFrames:
         centers = np.array([[0.1 + 0.2, 1e-300], [1.0, 2.0], [3.0, -4.0]])
         paths = [tmp_path / f"{name}.{ending}" for name in ("labels", "memberships", "centers")]
         results = [
-            RowResults(np.array([name]), np.array([label]), self.memberships[[row]])
+            RowResults(
+                np.array([name]), np.array([label]), self.memberships[[row]], np.array([0.5])
+            )
             for row, (name, label) in enumerate([("x", 2), ("y, z", 0)])
         ]
         counts = write_tables(paths, results, "who", ("cluster", "a,b"), centers)
-        assert (counts.sizes, counts.outliers) == ([1, 0, 1], None)
+        assert (counts.sizes, counts.outliers, counts.sure) == ([1, 0, 1], 0, 2)
         read = pd.read_parquet if ending == "parquet" else pd.read_csv
         labels, memberships, written = map(read, paths)
         assert labels.to_dict("list") == {
             "who": ["x", "y, z"],
             "label": [2, 0],
             "membership": [0.75, 1.0],
+            "outlier": [False, False],
+            "outlier_score": [0.5, 0.5],
         }
         assert memberships.to_dict("list") == {
             "who": ["x", "x", "y, z"],
@@ -318,8 +322,20 @@ class TestFrames:
             assert len(memberships_frame("row", results)) == 2 * (count > 1)
 
     def test_rows_are_numbered_without_identifiers(self):
-        results = RowResults(as_ids(None, 5, 7), np.zeros(2, int), self.memberships)
+        results = RowResults(as_ids(None, 5, 7), np.zeros(2, int), self.memberships, np.zeros(2))
         assert memberships_frame("row", results)["row"].tolist() == [5, 5, 6]
+
+    def test_rows_are_counted_by_hand(self, tmp_path):
+        """Sure, unsure, an outlier that would be sure, an outlier without memberships."""
+        entries = ([0.7, 0.3, 0.6, 0.4, 1.0], [0, 1, 1, 0, 2], [0, 2, 4, 5, 5])
+        memberships = sp.csr_array(entries, shape=(4, 3))
+        scores = np.array([0.2, 1.0, 3.0, 9.0])
+        results = RowResults(as_ids(None, 0, 4), np.array([0, 1, 2, 2]), memberships, scores)
+        np.testing.assert_array_equal(results.largest, [0.7, 0.6, 1.0, 0.0])
+        paths = [tmp_path / f"{name}.csv" for name in ("labels", "memberships", "centers")]
+        counts = write_tables(paths, [results], "row", ("a",), np.zeros((3, 1)))
+        assert (counts.sizes, counts.outliers, counts.sure) == ([1, 1, 0], 2, 1)
+        assert counts.rows == 4
 
     def test_small_chunks_share_a_row_group(self, tmp_path):
         path = tmp_path / "t.parquet"

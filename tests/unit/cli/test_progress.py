@@ -1,11 +1,17 @@
 """Progress of a fit: the forecast, passes over a stream, and starts in memory."""
 
+import time
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+from rich.live import Live
 from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import REFCMFS, CappedREFCMFS, stream
 from sfumato._engines.passes import SWEEP
+from sfumato._fit.checkpoint import Place, stored_place
+from sfumato.cli import progress as module
 from sfumato.cli.progress import FitProgress, Trend
 
 N_ROWS = 2000
@@ -78,3 +84,84 @@ def test_a_fit_in_memory_fills_the_bar():
     assert shown.total == 3
     assert shown.completed == pytest.approx(3)
     assert shown.description.startswith("start 3 of 3, iteration ")
+
+
+class TestLines:
+    """Without a terminal: lines of text, none of them for a short run."""
+
+    @pytest.fixture
+    def often(self, monkeypatch):
+        monkeypatch.setattr(module, "PAUSE", 0.05)
+        monkeypatch.setattr(module, "LONGEST_PAUSE", 0.05)
+
+    def slow_run(self, progress, seconds):
+        with progress.shown():
+            progress.begin("drawing rows", 10)
+            progress.advance(5)
+            time.sleep(seconds)
+            progress.end(10)
+            progress.teardown(None, None)
+
+    @pytest.mark.usefixtures("often")
+    def test_lines_come_now_and_then(self, capsys):
+        self.slow_run(FitProgress(1e-7), 0.4)
+        lines = capsys.readouterr().err.splitlines()
+        assert 3 <= len(lines) <= 11, "8 pauses, and the ends of two parts"
+        assert lines[0].startswith("sfumato: drawing rows, 5 of 10 rows, ")
+        assert lines[0].endswith("; 1 passes, 0:00")
+        assert lines[-2].startswith("sfumato: inspected 10 rows in 0:0")
+        assert lines[-1].startswith("sfumato: fitted the clusters in 0:0")
+        assert "\x1b" not in "".join(lines)
+
+    def test_a_short_run_prints_nothing(self, capsys):
+        self.slow_run(FitProgress(1e-7), 0.1)
+        assert capsys.readouterr().err == ""
+
+    @pytest.mark.usefixtures("often")
+    def test_quiet(self, capsys):
+        self.slow_run(FitProgress(1e-7, quiet=True), 0.2)
+        assert capsys.readouterr().err == ""
+
+    def test_quiet_on_a_terminal(self, monkeypatch):
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        assert isinstance(FitProgress(1e-7).shown(), Live)
+        assert isinstance(FitProgress(1e-7, quiet=True).shown(), nullcontext)
+
+    def test_a_line_in_between_puts_off_the_next(self, capsys, monkeypatch):
+        monkeypatch.setattr(module, "PAUSE", 0.4)
+        progress = FitProgress(1e-7)
+        with progress.shown():
+            time.sleep(0.3)
+            progress._print("in between")
+            time.sleep(0.2)
+        assert capsys.readouterr().err == "sfumato: in between\n"
+
+    def test_pauses_grow_with_the_run(self, monkeypatch):
+        now = 1000.0
+        monkeypatch.setattr(module.time, "monotonic", lambda: now)
+        progress = FitProgress(1e-7)
+        for elapsed, pause in ((0, 10), (50, 10), (200, 20), (5000, 60)):
+            progress._printed = now = 1000.0 + elapsed
+            assert progress._pause() == pytest.approx(pause)
+
+
+@pytest.mark.parametrize("kind", ["in memory", "streamed"])
+def test_a_resumed_fit_says_from_where(kind, tmp_path, capsys):
+    made = np.random.default_rng(0).normal(size=(N_ROWS, 3))
+    path = tmp_path / "fit.ckpt"
+    rows = made if kind == "in memory" else stream(made, chunk_rows=300)
+    model = REFCMFS(4, random_state=0, n_init="auto" if kind == "streamed" else 1, max_iter=7)
+    model.set_params(tol=0.0, checkpoint=str(path))
+    assert stored_place(path) is None
+    for place in (None, Place(None if kind == "streamed" else 1, 7)):
+        assert stored_place(path) == place
+        with pytest.warns(ConvergenceWarning):
+            model.set_callbacks(FitProgress(1e-7, resumed=place)).fit(rows)
+        told = "" if kind == "streamed" else " of start 1"
+        expected = f"sfumato: resumed from {path}, after iteration 7{told}\n" if place else ""
+        assert capsys.readouterr().err == expected
+
+
+def test_a_file_that_is_no_checkpoint_has_no_place(tmp_path):
+    (tmp_path / "fit.ckpt").write_text("no checkpoint")
+    assert stored_place(tmp_path / "fit.ckpt") is None

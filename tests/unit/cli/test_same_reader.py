@@ -1,6 +1,7 @@
 """Law: whether a file fits in memory changes neither what is accepted nor what is said of it."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,9 @@ GOOD = {
         csv(FRAME, sep="\t", header=False),
         ["--no-header", "--separator", "\\t"],
     ),
+    "tabs by the ending": (("rows.tsv", csv(FRAME, sep="\t")[1]), []),
+    "decimal commas": (csv(FRAME, sep=";", decimal=","), ["--separator", ";", "--decimal", ","]),
+    "quoted decimal commas": (csv(FRAME, decimal=","), ["--decimal", ","]),
     "carriage returns": (csv(FRAME, lineterminator="\r\n"), []),
     "blank lines": (lines(lambda text: text.replace("\n", "\n\n")), []),
     "no last line break": (lines(str.rstrip), []),
@@ -122,7 +126,24 @@ BAD = {
     "same names": (csv(FRAME.set_axis(list("aab"), axis=1)), []),
     "too many fields": (lines(lambda text: text + "1,2,3,4\n"), []),
     "too few fields": (lines(lambda text: text + "1,2\n"), []),
-    "other separator": (csv(FRAME, sep=";"), []),
+    "semicolons, not said": (csv(FRAME, sep=";"), []),
+    "tabs, not said": (csv(FRAME, sep="\t"), []),
+    "spaces, not said": (csv(FRAME, sep=" ", header=False), ["--no-header"]),
+    "commas in .tsv": (("rows.tsv", csv(FRAME)[1]), []),
+    "semicolons and decimal commas": (csv(FRAME, sep=";", decimal=","), []),
+    "decimal commas, not said": (csv(FRAME, decimal=","), []),
+    "decimal commas not quoted": (("rows.csv", b"a,b\n1,5,2,5\n3,5,4,5\n"), []),
+    "decimal point among commas": (
+        csv(with_value("1;5").astype(str).replace({r"\.": ",", ";": "."}, regex=True)),
+        ["--decimal", ","],
+    ),
+    "decimal points, not commas": (csv(FRAME, sep=";"), ["--separator", ";", "--decimal", ","]),
+    "dates in text": (csv(FRAME.assign(d=pd.date_range("2020", periods=N_ROWS))), []),
+    "date among numbers": (csv(with_value("2020-01-31")), []),
+    "date among the first numbers": (csv(with_value("31.01.2020", 3)), []),
+    "text file": (("rows.txt", csv(FRAME)[1]), []),
+    "separator of parquet": (stored(FRAME), ["--separator", ";"]),
+    "decimal of npy": (array(ROWS), ["--decimal", ","]),
     "not UTF-8": (("rows.csv", csv(FRAME)[1] + b"1,\xff,3\n"), []),
     "not UTF-8 identifiers": (("rows.csv", csv(FRAME)[1] + b"1,2,\xff\n"), ["--id-column", "c"]),
     "null in parquet": (stored(pa.Table.from_pandas(with_value(None))), []),
@@ -204,7 +225,46 @@ def test_messages_are_the_same(kind, monkeypatch):
     assert (streamed.exit_code, streamed.stdout) == (2, "")
     assert streamed.stderr == whole.stderr
     assert whole.stderr.count("\n") == 1
-    assert name in whole.stderr or "--n-clusters: " in whole.stderr
+    assert name in whole.stderr or "--n-clusters " in whole.stderr
+    assert not re.search(r"\b[a-z_]+=", whole.stderr.replace("n_samples=", "")), "no keywords"
+
+
+WORDS = {
+    "semicolons, not said": ["--separator ';'"],
+    "tabs, not said": ["--separator '\\t'"],
+    "spaces, not said": ["--separator ' '"],
+    "commas in .tsv": ["--separator ','"],
+    "semicolons and decimal commas": ["--separator ';' --decimal ','"],
+    "decimal commas, not said": ["'a' ('", "in line 2)", "give --decimal ','"],
+    "decimal commas not quoted": ["line 2: 4 fields where there should be 2", "decimal commas"],
+    "comma of decimals": ["line 402, column 'b': '1,5'", "write 1.5, or give --decimal ','"],
+    "decimal point among commas": [
+        "line 402, column 'b': '1.5'",
+        "write 1,5, or give --decimal '.'",
+    ],
+    "decimal points, not commas": ["'a' ('", "give --decimal '.' for numbers with decimal points"],
+    "word": ["line 402, column 'b': 'word' is no number", "--exclude b"],
+    "word in the first rows": ["line 5, column 'b': 'word' is no number", "--exclude b"],
+    "dates": ["'d' (timestamp", "convert dates to numbers", "--exclude d"],
+    "dates in text": ["'d' ('2020-01-01' in line 2)", "convert dates to numbers", "--exclude d"],
+    "date among numbers": ["line 402, column 'b': '2020-01-31'", "convert dates", "--exclude b"],
+    "date among the first numbers": ["line 5, column 'b': '31.01.2020'", "--exclude b"],
+    "no names": ["--no-header"],
+    "missing": ["rows.csv, line 402, column 'b': a missing value (NaN)", "--exclude"],
+    "infinite": ["rows.csv, line 402, column 'b': the value -inf", "--exclude"],
+    "text by name": ["'t' ('word' in line 2)", "leave them out of --columns"],
+    "text file": ["let its name end in .csv", "--separator"],
+    "unknown column": ["no column 'bb'; did you mean 'b'?\n"],
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_messages_say_where_what_and_what_to_do(kind):
+    (name, content), words = BAD[kind]
+    write(name, content)
+    result = CliRunner().invoke(cli.program(), ["cluster", name, "--n-clusters", "3", *words])
+    for word in WORDS[kind]:
+        assert word in result.stderr
 
 
 def test_identifiers_are_kept_as_they_are_written(monkeypatch):

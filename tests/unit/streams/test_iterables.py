@@ -151,18 +151,20 @@ def test_an_error_of_the_iterable_is_raised_as_it_is() -> None:
 def test_options_that_do_not_go_with_the_source_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keeps its own chunks"):
         stream([GOOD], chunk_rows=5)
-    with pytest.raises(ValueError, match=r"columns= and weights= are for tables"):
+    with pytest.raises(ValueError, match=r"weights= and ids= are for tables"):
         stream(GOOD, columns=["a"])
     with pytest.raises(StreamError, match=r"columns= and weights= are for tables"):
         stream([GOOD], weights="w")
-    with pytest.raises(ValueError, match=r"are for \.csv files only"):
+    with pytest.raises(ValueError, match=r"are for \.csv and \.tsv files only"):
         stream(GOOD, header=False)
-    with pytest.raises(ValueError, match=r"are for \.csv files only"):
+    with pytest.raises(ValueError, match=r"are for \.csv and \.tsv files only"):
         stream(made.save_npy(GOOD, tmp_path), separator=";")
     with pytest.raises(TypeError, match=r"one name; give a list of names: \['a'\]"):
         stream(GOOD, columns="a")
     with pytest.raises(ValueError, match="columns is empty"):
         stream(GOOD, columns=[])
+    with pytest.raises(ValueError, match="decimal=';' is neither"):
+        stream(GOOD, decimal=";")
     for bad in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match=re.escape(f"chunk_rows={bad}")):
             stream(GOOD, chunk_rows=bad)

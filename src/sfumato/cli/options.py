@@ -1,0 +1,216 @@
+"""The command ``sfumato cluster``: its options.
+
+Beyond click, modules are imported when the command runs; see ``main``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli.methods import DEFAULT, METHODS, check_name, make_model
+from sfumato.exceptions import UserError
+from sfumato.files import OutputFolder
+
+HELP = """Cluster the rows of FILE: .csv, .tsv, .parquet, .npy, .npz, .zarr, or a folder of Parquet
+files. A file too large for --memory is streamed: read chunk by chunk, in every pass anew.
+
+The last line says what was found: clusters, outliers, and the share of the other rows that surely
+belong to one cluster, with a membership of 2/3 or more.
+
+Messages and progress go to the error stream: a bar on a terminal, elsewhere a line now and then."""
+
+
+def cluster_command() -> click.Command:
+    """Build the command with its options."""
+    return click.Command(
+        "cluster",
+        callback=_cluster,
+        help=HELP,
+        params=[
+            click.Argument(["file"], type=click.Path(path_type=Path)),
+            *_method_options(),
+            *_input_options(),
+            *_effort_options(),
+            *_output_options(),
+        ],
+    )
+
+
+def _method_options() -> list[click.Parameter]:
+    whole, real = click.INT, click.FLOAT
+    seeds = click.IntRange(0, 2**32 - 1)
+
+    def option(names: list[str], kind: Any, default: Any, text: str) -> click.Option:
+        return click.Option(names, type=kind, default=default, show_default=True, help=text)
+
+    return [
+        click.Option(["--n-clusters", "-k"], type=whole, required=True, help="Number of clusters."),
+        click.Option(
+            ["--method"],
+            metavar="NAME",
+            default=DEFAULT,
+            show_default=True,
+            callback=_check_method,
+            help=f"One of {', '.join(METHODS)}. The default lets no outlier move a center.",
+        ),
+        click.Option(["--robust"], is_flag=True, hidden=True, callback=_refuse_robust),
+        _option_or_auto("--n-active", int, "Memberships per row, at most; auto is at most 5."),
+        _option_or_auto(
+            "--fuzzifier",
+            float,
+            "Exponent > 1 of the memberships; auto estimates it.",
+            "auto; 2 for fuzzy-c-means",
+        ),
+        _option_or_auto("--cap", float, "Distance from which on a row moves no center."),
+        _option_or_auto("--gamma", float, "Strength of the penalty of rsfkm."),
+        option(["--random-state", "--seed"], seeds, 0, "Seed of the random numbers."),
+        _option_or_auto("--n-init", int, "Number of starts, of which the best is kept."),
+        option(["--max-iter"], whole, 300, "Largest number of iterations of a start."),
+        option(["--tol"], real, 1e-7, "Relative fall of the objective at which to stop."),
+        click.Option(["--n-threads"], type=whole, help="Threads.  [default: all processors]"),
+    ]
+
+
+def _option_or_auto(
+    name: str, kind: type[int] | type[float], text: str, default: str = "auto"
+) -> click.Option:
+    """Option that takes a number, or the word auto."""
+
+    def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        try:
+            return value if value in (None, "auto") else kind(value)
+        except ValueError as error:
+            words = {int: "a whole number", float: "a number"}[kind]
+            raise click.BadParameter(f"{value!r} is neither {words} nor auto.") from error
+
+    return click.Option(
+        [name], metavar="N|auto", callback=convert, help=f"{text}  [default: {default}]"
+    )
+
+
+def _check_method(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return check_name(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _refuse_robust(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        raise click.UsageError(
+            f"--robust is gone: it is the default now, --method {DEFAULT}; leave it out", context
+        )
+
+
+def _input_options() -> list[click.Parameter]:
+    return [
+        click.Option(["--columns"], metavar="A,B,...", help="Only these columns are features."),
+        click.Option(
+            ["--exclude"], multiple=True, metavar="NAME", help="Column to leave out; repeatable."
+        ),
+        click.Option(
+            ["--non-numeric"],
+            type=click.Choice(["error", "ignore"]),
+            default="error",
+            show_default=True,
+            help="Whether columns without numbers are an error, or left out.",
+        ),
+        click.Option(["--id-column"], metavar="NAME", help="Column that identifies the rows."),
+        click.Option(["--key"], metavar="NAME", help="Array inside an .npz file."),
+        click.Option(
+            ["--separator"],
+            metavar="CHARACTER",
+            help="Between the columns of a text file.  [default: ',' for .csv, '\\t' for .tsv]",
+        ),
+        click.Option(
+            ["--decimal"],
+            type=click.Choice([".", ","]),
+            default=".",
+            show_default=True,
+            help="Before the decimals of numbers in a text file.",
+        ),
+        click.Option(
+            ["--header/--no-header"],
+            default=True,
+            show_default=True,
+            help="Whether the first line of a text file names the columns.",
+        ),
+    ]
+
+
+def _effort_options() -> list[click.Parameter]:
+    def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        if value is None:
+            return None
+        from sfumato.cli.memory import parse_size
+
+        try:
+            return parse_size(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return [
+        click.Option(
+            ["--memory"],
+            metavar="SIZE",
+            callback=convert,
+            help="Memory that may be used, e.g. 2GB; a file that needs more is streamed.  "
+            "[default: half of what is free]",
+        ),
+        click.Option(
+            ["--checkpoint"],
+            type=click.Path(path_type=Path),
+            help="File for the state of the fit; after a crash, the same command continues it.",
+        ),
+    ]
+
+
+def _output_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--output"],
+            type=click.Path(path_type=Path),
+            help="Folder for the results. [default: FILE's name with -clusters]",
+        ),
+        click.Option(
+            ["--format", "file_format"],
+            type=click.Choice(["csv", "parquet"]),
+            default="csv",
+            show_default=True,
+            help="Format of the tables.",
+        ),
+        click.Option(["--force"], is_flag=True, help="Replace results that are there."),
+        click.Option(["--quiet", "-q"], is_flag=True, help="Show no progress."),
+    ]
+
+
+def _cluster(file: Path, **given: Any) -> None:
+    from sfumato.cli.cluster import cluster_file
+    from sfumato.cli.input import Source
+
+    separator = given["separator"]
+    if separator is not None:
+        separator = separator.replace("\\t", "\t")
+    if separator is not None and len(separator) != 1:
+        raise UserError(f"--separator {separator!r} is not one character; use e.g. ';' or '\\t'.")
+    source = Source(
+        file,
+        columns=tuple(name for name in (given["columns"] or "").split(",") if name),
+        exclude=given["exclude"],
+        ignore_text=given["non_numeric"] == "ignore",
+        id_column=given["id_column"],
+        key=given["key"],
+        separator=separator,
+        header=given["header"],
+        decimal=given["decimal"],
+    )
+    if given["checkpoint"] is not None:
+        given["checkpoint"] = str(given["checkpoint"])
+    model = make_model(given["method"], given)
+    names = [f"{name}.{given['file_format']}" for name in ("labels", "memberships", "centers")]
+    path = given["output"] or Path(f"{file.absolute().stem}-clusters")
+    output = OutputFolder(path, (*names, "summary.json"), given["force"])
+    cluster_file(source, model, output, given["memory"], given["quiet"])

@@ -1,0 +1,102 @@
+"""``--method``: laws over all methods of the command."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sfumato.cli import cluster, memory
+from sfumato.cli import main as cli
+from sfumato.cli.methods import DEFAULT, METHODS, PARAMETERS, make_model, name_of, parameters_of
+from sfumato.datasets import make_blobs_with_outliers
+
+OWN = {"n_active": 2, "fuzzifier": 1.5, "cap": 3.0, "gamma": 2.0}
+"""Parameters that some methods have."""
+
+
+@pytest.fixture(autouse=True)
+def file_of_blobs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = make_blobs_with_outliers(600, 3, n_clusters=3, contamination=0.05, random_state=1)
+    pd.DataFrame(made.data, columns=list("abc")).to_csv("rows.csv", index=False)
+
+
+def run(*words):
+    command = ["cluster", "rows.csv", "-k", "3", "--force", "--output", "out", *map(str, words)]
+    return CliRunner().invoke(cli.program(), command)
+
+
+def option(name):
+    return f"--{name.replace('_', '-')}"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_every_method_runs_and_tells_what_it_found(method, streamed, monkeypatch):
+    if streamed:
+        monkeypatch.setattr(cluster, "memory_of_whole", lambda *_: 1 << 60)
+        monkeypatch.setattr(memory, "default_rows", lambda row_bytes: 256)
+    result = run("--method", method)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert ("Streamed" in result.stdout) is streamed
+    summary = json.loads(Path("out/summary.json").read_text())
+    labels = pd.read_csv("out/labels.csv")
+    inside = labels[~labels["outlier"]]
+    assert summary["method"] == method
+    assert summary["outliers"] == labels["outlier"].sum()
+    assert summary["cluster_sizes"] == np.bincount(inside["label"], minlength=3).tolist()
+    assert result.stdout.splitlines()[-1] == f"Found: {summary['found']}"
+    if method == "k-means":
+        assert summary["sure"] is None
+    else:
+        assert summary["sure"] == pytest.approx((inside["membership"] >= 2 / 3).mean())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", OWN)
+def test_options_reach_the_method_or_are_refused(method, name):
+    result = run("--method", method, option(name), OWN[name])
+    if name in parameters_of(method):
+        assert result.exit_code == 0, result.stderr
+        summary = json.loads(Path("out/summary.json").read_text())
+        assert summary["parameters"][name] == OWN[name]
+        return
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"sfumato: {option(name)} is no option of --method {method}; ")
+    assert result.stderr.count("\n") == 1
+    assert "choose --method " in result.stderr
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_names_and_models_are_one_to_one(method):
+    assert name_of(make_model(method, {"n_clusters": 3})) == method
+    assert parameters_of(method) >= set(PARAMETERS) - set(OWN)
+
+
+def test_the_default_is_the_robust_method():
+    assert DEFAULT == "capped-refcmfs"
+    assert run().exit_code == 0
+    assert json.loads(Path("out/summary.json").read_text())["estimator"] == "CappedREFCMFS"
+
+
+@pytest.mark.parametrize(
+    ("words", "fragments"),
+    [
+        (["--method", "kmeans"], ["'kmeans' is no method", *METHODS, "Did you mean 'k-means'?"]),
+        (["--method", "qqqq"], ["'qqqq' is no method; use one of", *METHODS]),
+        (["--robust"], ["--robust is gone", "--method capped-refcmfs", "leave it out"]),
+    ],
+)
+def test_unknown_methods_are_refused_in_one_line(words, fragments):
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    for fragment in fragments:
+        assert fragment in result.stderr
+
+
+def test_names_may_be_written_in_capitals():
+    assert run("--method", "REFCMFS").exit_code == 0
