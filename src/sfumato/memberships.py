@@ -56,7 +56,7 @@ class Membership(BaseEstimator, ABC):
         Raises ValueError or TypeError if a parameter is out of range.
         """
 
-    def tuned_to_dimension(self, dimension: int, degree: int) -> Self:
+    def tuned_to_dimension(self, dimension: float, degree: int) -> Self:
         """Rule for clusters of an intrinsic dimension, under a loss of a degree."""
         raise TypeError(f"{self} has no parameter that depends on the dimension of the clusters.")
 
@@ -187,8 +187,8 @@ class Power(Membership):
             require_number("fuzzifier", self.fuzzifier, above=1, advice=advice, finite=True)
         return type(self)(resolve_n_active(self.n_active, n_clusters), self.fuzzifier)
 
-    def tuned_to_dimension(self, dimension: int, degree: int) -> Self:
-        """Rule with fuzzifier ``1 + degree / dimension``; the derivation is in ``_fit/auto.py``."""
+    def tuned_to_dimension(self, dimension: float, degree: int) -> Self:
+        """Rule with fuzzifier ``1 + degree / dimension``; derived in ``_init/dimension.py``."""
         return type(self)(self.n_active, 1 + degree / dimension)
 
     def n_nearest(self, n_clusters: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sfumato._data import Data
 from sfumato._problem import Problem, Statistics
@@ -250,6 +251,13 @@ class ResidentEngine(Engine):
     def take(self, index: NDArray[np.integer]) -> Floats:
         """Chosen rows, dense float64."""
         return self.data.dense(index)
+
+    def means(self, weights: csr_array) -> Floats:
+        """Weighted means of rows, dense float64; ``weights`` has shape (n_means, n_rows)."""
+        sums = weights @ self.data.rows
+        dense = sums.toarray() if self.data.is_sparse else np.asarray(sums)
+        totals: Floats = weights.sum(axis=1)
+        return np.asarray(dense / totals[:, None], dtype=np.float64)
 
     def map(self, output: Output) -> Any:
         return output(self)

@@ -44,7 +44,7 @@ class FitResult(NamedTuple):
         Best of all starts, in the coordinates of the user's data.
     engine : Engine
         Engine on the user's data, for the problem with every parameter a number.
-    dimension : int or None
+    dimension : float or None
         Intrinsic dimension of the clusters, if a parameter needed it.
     clipped : {"lower", "upper"} or None
         End of its range at which a fuzzifier that is "auto" was clipped, if it was.
@@ -52,7 +52,7 @@ class FitResult(NamedTuple):
 
     solution: Solution
     engine: Engine
-    dimension: int | None
+    dimension: float | None
     clipped: str | None = None
 
     @property
@@ -145,7 +145,7 @@ def _tune(
     initializer: Initializer,
     rng: np.random.RandomState,
     checkpoint: Checkpoint | None,
-) -> tuple[Problem, int | None]:
+) -> tuple[Problem, float | None]:
     """Problem with every parameter a number, and the intrinsic dimension; stored ones if any."""
     if checkpoint is not None and checkpoint.tuned is not None:
         kept = checkpoint.tuned
@@ -158,7 +158,7 @@ def _compares_on_coreset(plan: Plan, engine: Engine) -> bool:
     return bool(plan.rungs) and isinstance(engine.data, ChunkedData)
 
 
-def _best_start(context: Context, engine: Engine, dimension: int | None) -> Start:
+def _best_start(context: Context, engine: Engine, dimension: float | None) -> Start:
     """Best of all starts, on all rows."""
     plan = context.plan
     if not _compares_on_coreset(plan, engine):

@@ -98,6 +98,20 @@ class Initializer(BaseEstimator, ABC):
         """Whether the proposed centers come from short fits, so that few starts suffice."""
         return False
 
+    @property
+    def intrinsic(self) -> Any:
+        """Intrinsic dimension of the clusters, if ``prepare`` found it."""
+        return None
+
+    @property
+    def stability(self) -> float | None:
+        """Agreement of independent searches for the centers, 1 if they are the same."""
+        return None
+
+    def keeps_clusters(self, problem: Problem) -> bool:
+        """Whether a fit of the problem keeps the clusters that ``prepare`` found; True if none."""
+        return True
+
     def prepare(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Problem:
         """Problem of the fit: that of the engine, or with a cutoff that was found for its loss."""
         return engine.problem

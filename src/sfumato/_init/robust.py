@@ -5,11 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
-from sfumato._engines.base import Engine
-from sfumato._init.auto_cap import FIRST_FITS, automatic_cap
+from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._init.base import (
     PILOT_FIT,
     PILOT_STARTS,
@@ -19,27 +21,35 @@ from sfumato._init.base import (
     best_pilot,
     pilot_sample,
 )
-from sfumato._init.short_fits import SHORT_FIT, at_cap, best_fit, capped_fit
+from sfumato._init.dimension import SAMPLE_SEED, Intrinsic, intrinsic_dimension
+from sfumato._init.search import Candidate, Setting, search
+from sfumato._init.short_fits import SHORT_FIT, at_cap, capped_fit
+from sfumato._mixture import Background
+from sfumato._outliers import sample_rows
 from sfumato._problem import Problem
-from sfumato._solvers.descent import Solution, solve
+from sfumato._solvers.descent import Stopping, solve
 from sfumato._typing import Floats
 from sfumato.losses import L21, Capped
 from sfumato.memberships import Hard
 
 SEARCH_ROWS, SEARCH_ROWS_PER_CLUSTER = 2048, 32
 """Rows of the sample that robust seeding works on, and more per cluster. Chosen by hand."""
-MORE_FITS = 2
-"""Short fits beside those that find the cap, unless enough agree. With none, a poor first fit lost
-clusters of unlike sizes."""
-ENOUGH_REPEATS = 2
-"""Short fits with the same centers as the best one, after which no more are made. It halved the
-time of a fit to 2,000 rows."""
-MAX_SEED_EXCESS = 0.005
-"""If the objective of a short fit is more than this fraction above the best one, the centers of the
-best one are proposed instead. Chosen by hand."""
+MAX_SEARCHES = 4
+"""Independent searches at most; there are no more once two agree. Chosen by hand."""
+SAME_LABELS = 0.98
+"""Adjusted Rand index of two searches from which on they agree. Chosen by hand."""
+KEPT_LABELS = 0.9
+"""Adjusted Rand index of the labels before and after a soft fit, below which a cluster was lost.
+Chosen by hand."""
+LIKELY_DEVIATIONS = 3.0
+"""Standard errors by which a search may be less likely than the best one, and still be proposed:
+the rule of three sigmas."""
 MAX_ORDINARY_EXCESS = 0.015
 """Ordinary seeds suffice if their pilot objective is at most this fraction above that of robust
 seeds. On data of many clusters they end some per cent higher."""
+KEEPING_FIT = Stopping(max_iter=100, tol=1e-6)
+"""Iterations and relative tolerance of a fit that shows whether clusters are kept: a center that is
+pulled over leaves slowly. Chosen by hand."""
 SEED_LIMIT = np.iinfo(np.int32).max
 """Seeds of random numbers are below."""
 
@@ -52,18 +62,19 @@ def search_rows(n_clusters: int) -> int:
 class RobustSeeds(Initializer):
     """Seeds that outliers do not attract, whatever the loss.
 
-    Each seed is the best of 20 rows, drawn in proportion to their capped distance to the nearest
-    seed, and chosen by how much it lowers the total of capped distances: an outlier lowers it by
-    its own distance only. A few capped hard iterations move the seeds into the clusters. All this
-    uses one sample of bounded size. The cap is the cutoff of the problem's loss, or is estimated.
+    They come from short fits under a capped loss to one sample of bounded size. Fits with different
+    caps compete, and centers are exchanged, for the highest likelihood of a mixture of clusters and
+    outliers. The cap is the cutoff of the problem's loss, or is estimated. Where clusters have
+    fewer than 8 rows, the lowest objective counts instead of the likelihood.
+
+    Independent searches are made until two agree, at most four. If two agree, all proposals are the
+    same and ``random`` is False. Otherwise ``centers`` proposes those of the best search, then
+    those of others that are not clearly less likely.
 
     ``prepare`` estimates the cutoff where it is "auto", and then decides whether robust seeds are
-    needed. They are not if the first short fits differ, no row lies beyond the cutoff, and pilot
-    fits from ordinary seeds are nearly as good. Seeds are then those of the L2,1 loss, from the
-    same random numbers as without a cutoff.
-
-    ``centers`` proposes the centers of the best short fit, then those of others. Once three
-    independent fits agree, all proposals are the same and ``random`` is False.
+    needed. They are not if searches differ, no row lies beyond the cutoff, and pilot fits from
+    ordinary seeds are nearly as good. Seeds are then those of the L2,1 loss, from the same random
+    numbers as without a cutoff.
     """
 
     def __init__(self) -> None:
@@ -74,11 +85,24 @@ class RobustSeeds(Initializer):
 
     @property
     def random(self) -> bool:
-        return self._search is None or self._search.best.repeats < ENOUGH_REPEATS
+        return self._search is None or self._ordinary or not self._search.agree
 
     @property
     def refined(self) -> bool:
         return not self._ordinary
+
+    @property
+    def intrinsic(self) -> Intrinsic | None:
+        return None if self._search is None else self._search.intrinsic
+
+    @property
+    def stability(self) -> float | None:
+        return None if self._search is None or self._ordinary else self._search.stability
+
+    def keeps_clusters(self, problem: Problem) -> bool:
+        if self._search is None or self._ordinary or not self._search.agree:
+            return True
+        return self._search.keeps_clusters(problem)
 
     def prepare(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Problem:
         problem = engine.problem
@@ -87,10 +111,8 @@ class RobustSeeds(Initializer):
         search = self._searched(engine, n_clusters, rng)
         problem = replace(problem, loss=problem.loss.with_cutoff(search.cap))
         if search.may_be_clean:
-            # The pilot fit is reused if a parameter needs one. Otherwise it is only for the
-            # decision, and must not advance the caller's generator.
-            rng = deepcopy(rng) if problem.membership.is_resolved else rng
-            self._decide(search, engine.with_problem(problem), n_clusters, rng)
+            # The pilot fit is only for the decision: it must not advance the caller's generator.
+            self._decide(search, engine.with_problem(problem), n_clusters, deepcopy(rng))
         return problem
 
     def pilot(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Pilot:
@@ -98,17 +120,15 @@ class RobustSeeds(Initializer):
             return self._pilot
         sample, hard = pilot_sample(engine, n_clusters, rng)
         search = self._searched(hard, n_clusters, rng)
-        search.compare()
-        return Pilot(sample, solve(hard, search.best.fit.centers, PILOT_FIT).centers)
+        return Pilot(sample, solve(hard, search.best.centers, PILOT_FIT).centers)
 
     def centers(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Floats:
         search = self._searched(engine, n_clusters, rng)
         if self._ordinary:
             return search.ordinary_seeds(engine, rng)
         rng.randint(SEED_LIMIT)  # So that another fit with the same generator draws other seeds.
-        search.compare()
         first, self._proposed = not self._proposed, True
-        return search.best.fit.centers if first or not self.random else search.another()
+        return search.best.centers if first or not self.random else search.another()
 
     def _searched(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> Search:
         if self._search is None:
@@ -120,7 +140,7 @@ class RobustSeeds(Initializer):
     ) -> None:
         """Compare pilot fits from ordinary and from robust seeds; keep the one to go on with."""
         sample, hard = pilot_sample(engine, n_clusters, rng)
-        robust = search.best.fit.centers
+        robust = search.best.centers
         ordinary = best_pilot(hard, [search.ordinary_seeds(hard, rng) for _ in range(PILOT_STARTS)])
         limit = (1 + MAX_ORDINARY_EXCESS) * solve(hard, robust, SHORT_FIT).objective
         self._ordinary = ordinary.objective <= limit
@@ -133,58 +153,133 @@ def automatic_cutoff(engine: Engine, n_clusters: int, rng: np.random.RandomState
     return Search(engine, n_clusters, rng).cap
 
 
+class Found(NamedTuple):
+    """Result of one search on the sample.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_clusters, n_features)
+    cap : float
+    labels : ndarray of shape (n_rows,)
+        Nearest center of each row of the sample.
+    scores : ndarray of shape (n_rows,)
+        Log-likelihood of each row, or minus its loss; larger is better.
+    """
+
+    centers: Floats
+    cap: float
+    labels: NDArray[np.integer]
+    scores: Floats
+
+
 class Search:
-    """Short capped fits to a sample, with a random generator of their own.
+    """Independent searches on one sample, with a random generator of their own.
+
+    The sample does not depend on the generator, so that results for different seeds compare.
 
     Attributes
     ----------
     cap : float
         Cutoff of the problem's loss, or the estimated one.
-    best : AgreeingFits
-        Best fit so far.
+    best : Found
+        Best search.
+    intrinsic : Intrinsic
+        Dimension and size of typical clusters.
+    stability : float
+        Adjusted Rand index of the best two searches.
     """
 
     def __init__(self, engine: Engine, n_clusters: int, rng: np.random.RandomState) -> None:
         # A copy is drawn from: a search must not advance the caller's generator.
         self._rng = np.random.RandomState(deepcopy(rng).randint(SEED_LIMIT))
+        fixed = np.random.RandomState(SAMPLE_SEED)
         self._engine = engine
-        self._sample = engine.subsample(search_rows(n_clusters), self._rng)
         self._n_clusters = n_clusters
-        self._compared = 0
-        self._waiting: list[Solution] = []
+        large = engine.subsample(sample_rows(n_clusters), fixed)
+        self._sample = large.subsample(search_rows(n_clusters), fixed)
+        self._weights = self._sample.data.weights_or_ones()
+        self.intrinsic = intrinsic_dimension(large, n_clusters)
+        self._background = Background.of(self._sample)
         loss = engine.problem.loss
         given = loss.bounded and loss.is_resolved
-        estimate = None if given else automatic_cap(self._sample, n_clusters, self._rng)
-        if estimate is not None:
-            self.cap, self.best = estimate.cap, estimate.fits
-        else:
-            self.cap = loss.cutoff
-            self.best = best_fit(self._sample, self.cap, n_clusters, self._rng, FIRST_FITS)
-        self._estimated = estimate is not None and loss.bounded
+        self._given = loss.cutoff if given else None
+        self._setting: Setting | None = self._new_setting(self._sample)
+        self._found = [self._another()]
+        while len(self._found) < MAX_SEARCHES and not self.agree:
+            self._found.append(self._another())
+            self._found.sort(key=self._quality, reverse=True)
+        self._estimated = not given and self._setting is not None and loss.bounded
+        self.cap = self.best.cap if self._given is None else self._given
+        if self._setting is not None and self._given is None:
+            found = Candidate(self._new_setting(large), self.best.centers, self.cap)
+            self.cap = found.cap_of_inliers()
+        self._waiting = [found for found in self._found[1:] if self._is_likely(found)]
+
+    def _new_setting(self, sample: ResidentEngine) -> Setting:
+        return Setting.of(sample, self.intrinsic, self._background)
+
+    def _another(self) -> Found:
+        """Result of another search; of a short fit, if clusters have too few rows."""
+        if self._setting is not None:
+            found = search(self._setting, self._n_clusters, self._rng, self._given)
+            if found is not None:
+                return Found(found.centers, found.cap, found.labels, found.scores)
+            self._setting = None
+        cap = np.inf if self._given is None else self._given
+        centers = capped_fit(self._sample, cap, self._n_clusters, self._rng).centers
+        seen = at_cap(self._sample, cap).assign(centers, distances=True, memberships=False)
+        return Found(centers, cap, seen.labels, -np.minimum(seen.distances, cap))
+
+    def _quality(self, found: Found) -> float:
+        return float(np.average(found.scores, weights=self._weights))
+
+    @property
+    def best(self) -> Found:
+        """Best search."""
+        return self._found[0]
+
+    @property
+    def stability(self) -> float:
+        """Adjusted Rand index of the best two searches."""
+        if len(self._found) == 1:
+            return 1.0 if self._n_clusters == 1 else 0.0
+        return agreement(*(found.labels for found in self._found[:2]))
+
+    @property
+    def agree(self) -> bool:
+        """Whether the best two searches agree."""
+        return self.stability >= SAME_LABELS
 
     @cached_property
     def may_be_clean(self) -> bool:
-        """Whether the first fits differ, and no row lies beyond the estimated cap."""
-        if not self._estimated or self.best.repeats:
+        """Whether searches differ, and no row lies beyond the estimated cap."""
+        if not self._estimated or self.agree:
             return False
-        centers = self.best.fit.centers
+        centers = self.best.centers
         return self._sample_is_within(centers) and all_within(self._engine, centers, self.cap)
 
-    def compare(self) -> None:
-        """Make some more fits, unless enough agree; they are proposed later."""
-        while self._compared < MORE_FITS and self.best.repeats < ENOUGH_REPEATS:
-            self._compared += 1
-            self._waiting.append(self._fit())
-
     def another(self) -> Floats:
-        """Centers of another fit, or of the best one if they are clearly worse.
+        """Centers of another search, or of the best one if it is clearly worse.
 
         Slightly worse ones are worth a start: under soft memberships, two centers in a large
         cluster can cost less than one there and one in a small cluster.
         """
-        found = self._waiting.pop(0) if self._waiting else self._fit()
-        close = found.objective <= (1 + MAX_SEED_EXCESS) * self.best.fit.objective
-        return (found if close else self.best.fit).centers
+        found = self._waiting.pop(0) if self._waiting else self._another()
+        return (found if self._is_likely(found) else self.best).centers
+
+    def _is_likely(self, found: Found) -> bool:
+        """Whether a search is not worse than the best one by more than chance."""
+        falls = self.best.scores - found.scores
+        mean = np.average(falls, weights=self._weights)
+        variance = np.average((falls - mean) ** 2, weights=self._weights)
+        return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / len(falls)))
+
+    def keeps_clusters(self, problem: Problem) -> bool:
+        """Whether a fit of the problem to the sample, from the best centers, keeps the labels."""
+        sample = self._sample.with_problem(problem)
+        centers = solve(sample, self.best.centers, KEEPING_FIT).centers
+        after = at_cap(self._sample, self.cap).assign(centers, memberships=False).labels
+        return agreement(self.best.labels, after) >= KEPT_LABELS
 
     def ordinary_seeds(self, engine: Engine, rng: np.random.RandomState) -> Floats:
         """Seeds of the L2,1 loss.
@@ -196,18 +291,17 @@ class Search:
         seeds = KMeansPlusPlus().centers(uncapped, self._n_clusters, rng)
         return seeds if self._sample_is_within(seeds) else solve(uncapped, seeds, SHORT_FIT).centers
 
-    def _fit(self) -> Solution:
-        """Fit from new seeds, compared with the best."""
-        found = capped_fit(self._sample, self.cap, self._n_clusters, self._rng)
-        self.best = self.best.beside(found, self._sample)
-        return found
-
     def _sample_is_within(self, centers: Floats) -> bool:
         """Whether no row of the sample lies beyond the cap."""
         hard = at_cap(self._sample, self.cap)
         distances = hard.assign(centers, distances=True, memberships=False).distances
         assert distances is not None
         return bool(distances.max() <= self.cap)
+
+
+def agreement(labels: NDArray[np.integer], others: NDArray[np.integer]) -> float:
+    """Adjusted Rand index of two clusterings."""
+    return float(adjusted_rand_score(labels, others))
 
 
 def all_within(engine: Engine, centers: Floats, cap: float) -> bool:

@@ -1,15 +1,9 @@
-"""Short hard fits to a sample under a capped loss, from seeds that outliers do not attract.
-
-Several are made from independent draws and compared; where some agree, no more are needed.
-"""
+"""Short hard fits to a sample under a capped loss, from seeds that outliers do not attract."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.sparse import csc_array
-from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import ResidentEngine
 from sfumato._init.base import greedy_seeds
@@ -38,49 +32,6 @@ MIN_SWAP_GAIN = 1e-9
 """Relative fall of the total below which an exchange counts as rounding."""
 SHORT_FIT = Stopping(max_iter=3, tol=1e-3)
 """Iterations and relative tolerance of each stage of a short fit. Chosen by hand."""
-SAME_CENTERS = 0.1
-"""Two fits agree if matching centers are closer than this fraction of the mean loss of a row.
-Chosen by hand."""
-
-
-class AgreeingFits(NamedTuple):
-    """The best of some fits, and how many others have come to the same centers."""
-
-    fit: Solution
-    repeats: int = 0
-
-    def beside(self, other: Solution, sample: ResidentEngine) -> AgreeingFits:
-        """Best fit after another one, with the repeats counted."""
-        repeats = self.repeats + 1 if self.is_same(other, sample) else 0
-        if other.objective < self.fit.objective:
-            return AgreeingFits(other, repeats)
-        return AgreeingFits(self.fit, max(repeats, self.repeats))
-
-    def is_same(self, other: Solution, sample: ResidentEngine) -> bool:
-        """Whether the centers of both fits pair off, each near its partner."""
-        near = SAME_CENTERS * self.fit.objective / float(sample.data.weights_or_ones().sum())
-        partners: set[int] = set()
-        step = max(1, MAX_TABLE // len(other.centers))
-        for begin in range(0, len(self.fit.centers), step):
-            distances = cdist(self.fit.centers[begin : begin + step], other.centers)
-            if (distances.min(axis=1) > near).any():
-                return False
-            partners.update(distances.argmin(axis=1).tolist())
-        return len(partners) == len(self.fit.centers)
-
-    def refit(self, engine: ResidentEngine) -> AgreeingFits:
-        """Best fit after a few iterations for the problem of an engine."""
-        return self._replace(fit=solve(engine, self.fit.centers, SHORT_FIT))
-
-
-def best_fit(
-    sample: ResidentEngine, cap: float, n_clusters: int, rng: np.random.RandomState, fits: int
-) -> AgreeingFits:
-    """Best of some capped fits."""
-    best = AgreeingFits(capped_fit(sample, cap, n_clusters, rng))
-    for _ in range(1, fits):
-        best = best.beside(capped_fit(sample, cap, n_clusters, rng), sample)
-    return best
 
 
 def capped_fit(

@@ -1,0 +1,294 @@
+"""Intrinsic dimension of the clusters, which outliers do not move.
+
+For the power rule to give the posterior of two Gaussian clusters of width sigma in D dimensions,
+``(h1/h2)^(degree/(r-1))`` must equal ``exp(-(h2^2 - h1^2) / (2 sigma^2))``. Rows lie at ``h^2``
+near ``D sigma^2``, which gives ``degree / (r - 1) = D``. With a larger r, in high dimension, far
+centers keep large memberships and all centers slide together.
+
+D is a property of the data, not of a fit: it is estimated at the modes of the density, of which
+there may be more or fewer than clusters are asked for.
+
+1. Mean shift: from some rows, move to the mean of the nearest rows, again and again. Each row ends
+   at a mode. Outliers have few neighbors, so that there is no mode among them.
+2. Modes without a valley between them are one.
+3. Around each mode, the distances to the power of 2/3 are nearly normal in a Gaussian cluster of
+   any dimension (``_outliers.py``), and their mean over their deviation gives the dimension.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sfumato._engines.base import Engine, ResidentEngine
+from sfumato._init.base import pilot_rows
+from sfumato._mixture import weighted_quantile
+from sfumato._outliers import MAD_TO_SIGMA, RADIUS_DEVIATIONS
+from sfumato._sampling import draw
+from sfumato._typing import Floats
+
+SAMPLE_SEED = 0
+"""Seed of the sample. It does not depend on ``random_state``: what is estimated is a property of
+the data."""
+PROBES, MIN_PROBES, PROBE_VALUES = 64, 16, 1 << 21
+"""Rows from which the modes are sought: 64, or fewer in very many dimensions, such that they have
+at most 2 million values (16 MB), but at least 16. Chosen by hand."""
+NEIGHBOR_SHARE = 0.45
+"""Weight of the neighbors that are averaged, over that of an average cluster. Between a quarter and
+the whole of a true cluster the modes are the same, so that the dimension is too if ``n_clusters``
+is half or twice the true number."""
+MIN_NEIGHBORS = 8
+"""Rows that are averaged at least, and rows without which a mode has no dimension. Chosen by
+hand."""
+MAX_SHIFTS = 30
+"""Steps of mean shift at most. Chosen by hand."""
+SHIFT_TOLERANCE = 0.01
+"""Step over the radius of the neighbors at which mean shift ends. Chosen by hand."""
+SAME_MODE = 0.5
+"""Distance of two modes over the radius of the neighbors, below which they are the same. Chosen by
+hand."""
+COMPARED_MODES = 5
+"""Nearest modes to which a mode is compared for a valley between. Chosen by hand."""
+REFINEMENTS = 3
+"""Times that a mode moves to the mean of the rows within its radius. Chosen by hand."""
+FIRST_LIMIT, LAST_LIMIT = 2.0, 6.0
+"""Largest distance of a row that counts, over the radius of the neighbors, at first and at last. It
+grows until it is beyond the radius of the cluster. In two dimensions, that radius is up to 5 times
+the radius of a quarter of the rows."""
+MAX_GROWTHS = 20
+"""Times that the limit grows at most. Chosen by hand."""
+TRIM = 2.5
+"""Standard deviations from the mean beyond which rows are left out. Chosen by hand."""
+TRIMMED_DEVIATION = 0.9546
+"""Standard deviation of a standard normal variable within ``TRIM``."""
+TRIM_ROUNDS = 8
+"""Rounds of trimming. Chosen by hand."""
+MIN_SPREAD = 1e-3
+"""Standard deviation over the mean, below which rows lie at one distance and tell no dimension.
+Chosen by hand."""
+MAX_DIMENSION = 1000.0
+"""Largest estimate. Above it, the exponent ``1/(r-1)`` would visibly magnify the rounding of
+float32 distances."""
+
+
+class Intrinsic(NamedTuple):
+    """Properties of typical clusters.
+
+    Attributes
+    ----------
+    dimension : float
+        Intrinsic dimension: the harmonic mean over the clusters, weighted by their rows, between 1
+        and the number of features. It is the number of features if no cluster tells.
+    limited : bool
+        Whether the estimate was below 1.
+    distance : float
+        Median distance of a row from the center of its cluster: the median over the clusters,
+        weighted by their rows. NaN if no cluster tells.
+    gap : float
+        Median distance of a row from the nearest center of another cluster. NaN if there is one
+        cluster.
+    """
+
+    dimension: float
+    limited: bool = False
+    distance: float = np.nan
+    gap: float = np.nan
+
+
+def intrinsic_dimension(
+    engine: Engine, n_clusters: int, n_features: int | None = None
+) -> Intrinsic:
+    """Intrinsic dimension of the clusters, and their typical size.
+
+    Parameters
+    ----------
+    engine : Engine
+    n_clusters : int
+        Sets the number of neighbors that are averaged; see ``NEIGHBOR_SHARE``.
+    n_features : int, optional
+        That of the user's data, where the engine works on a projection.
+    """
+    rng = np.random.RandomState(SAMPLE_SEED)
+    sample = engine.subsample(pilot_rows(n_clusters), rng)
+    largest = float(min(n_features or engine.n_features, MAX_DIMENSION))
+    found, masses, gap = spreads(sample, find_modes(sample, n_clusters, rng))
+    dimensions = np.array([each.dimension for each in found])
+    known = np.isfinite(dimensions)
+    if not known.any():
+        return Intrinsic(largest)
+    inverse = float(np.average(1 / dimensions[known], weights=masses[known]))
+    medians = np.array([each.mean**1.5 for each in found])
+    distance = weighted_quantile(medians[known], masses[known], 0.5)
+    # Gaussian clusters of full dimension are above the upper limit half of the time, by chance.
+    return Intrinsic(float(np.clip(1 / inverse, 1, largest)), 1 / inverse < 1, distance, gap)
+
+
+class Modes(NamedTuple):
+    """Modes of the density, densest first, and the radii of the neighbors around them."""
+
+    centers: Floats
+    radii: Floats
+
+
+def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomState) -> Modes:
+    """Modes of the density, by mean shift from some rows."""
+    weights = sample.data.weights_or_ones()
+    positive = weights[weights > 0]
+    mass = max(
+        NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * float(positive.mean())
+    )
+    mass = min(mass, float(positive.sum()) / 2)
+    count = int(np.clip(PROBE_VALUES // sample.n_features, MIN_PROBES, PROBES))
+    centers = sample.take(draw(weights, sample.order(), count, rng))
+    radii = np.zeros(count)
+    moving = np.arange(count)
+    for _ in range(MAX_SHIFTS):
+        near, radii[moving] = neighbors(sample, centers[moving], mass)
+        shifted = sample.means(near)
+        steps = np.linalg.norm(shifted - centers[moving], axis=1)
+        centers[moving] = shifted
+        moving = moving[steps > SHIFT_TOLERANCE * radii[moving]]
+        if not len(moving):
+            break
+    return _merged(sample, Modes(centers, radii), mass)
+
+
+def neighbors(sample: ResidentEngine, points: Floats, mass: float) -> tuple[csr_array, Floats]:
+    """Rows nearest to each point, of a given total weight, and the distance of the farthest.
+
+    Returns the weights of these rows as a csr_array of shape (n_points, n_rows).
+    """
+    weights = sample.data.weights_or_ones()
+    distances = sample.distances(points).T.astype(np.float64)
+    radii = radii_of_mass(distances, weights, mass)
+    chosen = (distances <= radii[:, None]) & (weights > 0)
+    rows, columns = np.nonzero(chosen)
+    return csr_array((weights[columns], (rows, columns)), shape=distances.shape), radii
+
+
+def radii_of_mass(distances: Floats, weights: Floats, mass: float) -> Floats:
+    """Distance within which the weights add up to a mass, per row of ``distances``."""
+    if np.ptp(weights) == 0:
+        place = min(int(np.ceil(mass / weights[0])), distances.shape[1]) - 1
+        nearest: Floats = np.partition(distances, place, axis=1)[:, place]
+        return nearest
+    order = np.argsort(distances, axis=1)
+    summed = np.cumsum(weights[order], axis=1)
+    places = np.array([np.searchsorted(row, mass) for row in summed]).clip(max=len(weights) - 1)
+    columns = np.take_along_axis(order, places[:, None], axis=1)
+    found: Floats = np.take_along_axis(distances, columns, axis=1)[:, 0]
+    return found
+
+
+def _merged(sample: ResidentEngine, modes: Modes, mass: float) -> Modes:
+    """Different modes, densest first, each behind a valley from all before it."""
+    centers, radii = modes
+    kept: list[int] = []
+    for number in np.argsort(radii, kind="stable"):
+        if kept:
+            gaps = np.linalg.norm(centers[kept] - centers[number], axis=1)
+            if gaps.min() <= SAME_MODE * radii[number]:
+                continue
+            nearest = np.array(kept)[np.argsort(gaps)[:COMPARED_MODES]]
+            middles = (centers[nearest] + centers[number]) / 2
+            if neighbors(sample, middles, mass)[1].min() <= radii[number]:
+                continue
+        kept.append(int(number))
+    return Modes(centers[kept], radii[kept])
+
+
+def spreads(sample: ResidentEngine, modes: Modes) -> tuple[list[RadialSpread], Floats, float]:
+    """Spread of the cluster around each mode, the weight of the rows within its radius, the gap.
+
+    Each row counts for the nearest mode.
+    """
+    centers = modes.centers.copy()
+    weights = sample.data.weights_or_ones()
+    for refinement in range(REFINEMENTS + 1):
+        table = sample.distances(centers).astype(np.float64)
+        labels = table.argmin(axis=1)
+        distances = np.take_along_axis(table, labels[:, None], axis=1)[:, 0]
+        cells = [np.flatnonzero((labels == k) & (weights > 0)) for k in range(len(centers))]
+        found = [
+            radial_spread(distances[rows], weights[rows], radius)
+            for rows, radius in zip(cells, modes.radii, strict=True)
+        ]
+        inside = [
+            rows[distances[rows] <= each.radius] for rows, each in zip(cells, found, strict=True)
+        ]
+        if refinement < REFINEMENTS:
+            known = [k for k, rows in enumerate(inside) if len(rows)]
+            centers[known] = sample.means(_indicator([inside[k] for k in known], weights))
+    gap = np.nan
+    members = np.concatenate(inside)
+    if len(centers) > 1 and len(members):
+        second = np.partition(table[members], 1, axis=1)[:, 1]
+        gap = weighted_quantile(second, weights[members], 0.5)
+    return found, np.array([weights[rows].sum() for rows in inside]), gap
+
+
+def _indicator(groups: list[NDArray[np.intp]], weights: Floats) -> csr_array:
+    """Weights of the rows of each group, of shape (n_groups, n_rows)."""
+    columns = np.concatenate(groups)
+    ends = np.concatenate([[0], np.cumsum([len(rows) for rows in groups])])
+    return csr_array((weights[columns], columns, ends), shape=(len(groups), len(weights)))
+
+
+class RadialSpread(NamedTuple):
+    """Mean and standard deviation of distances to the power of 2/3; NaN if there are too few."""
+
+    mean: float = np.nan
+    deviation: float = np.nan
+
+    @property
+    def radius(self) -> float:
+        """Distance at which the cluster ends."""
+        return float((self.mean + RADIUS_DEVIATIONS * self.deviation) ** 1.5)
+
+    @property
+    def dimension(self) -> float:
+        """Dimension of a Gaussian with this mean and deviation.
+
+        With ``u = 2 / (9 D)``, these are ``1 - u`` and ``sqrt(u)`` times a scale.
+        """
+        if not self.deviation > MIN_SPREAD * self.mean:
+            return np.nan
+        ratio = 2 + (self.mean / self.deviation) ** 2
+        return float(4 / (9 * (ratio - np.sqrt(ratio**2 - 4))))
+
+
+def radial_spread(distances: Floats, weights: Floats, radius: float) -> RadialSpread:
+    """Spread of the distances of a cluster, from inside out, without the rows far from it.
+
+    ``radius`` is that of some of its rows. The limit of the distances grows from there, until it
+    lies beyond the radius of the cluster.
+    """
+    powers = np.cbrt(distances**2)
+    limit = FIRST_LIMIT * radius
+    for _ in range(MAX_GROWTHS):
+        within = distances < limit
+        found = _trimmed(powers[within], weights[within])
+        wanted = min(found.radius, LAST_LIMIT * radius)
+        if not wanted > (1 + SHIFT_TOLERANCE) * limit:
+            break
+        limit = wanted
+    return found
+
+
+def _trimmed(powers: Floats, weights: Floats) -> RadialSpread:
+    """Mean and deviation of the values within ``TRIM`` deviations of the mean."""
+    if len(powers) < MIN_NEIGHBORS:
+        return RadialSpread()
+    mean = weighted_quantile(powers, weights, 0.5)
+    deviation = MAD_TO_SIGMA * weighted_quantile(np.abs(powers - mean), weights, 0.5)
+    for _ in range(TRIM_ROUNDS):
+        kept = np.abs(powers - mean) <= TRIM * deviation
+        if np.count_nonzero(kept) < MIN_NEIGHBORS:
+            break
+        mean = float(np.average(powers[kept], weights=weights[kept]))
+        variance = float(np.average((powers[kept] - mean) ** 2, weights=weights[kept]))
+        deviation = np.sqrt(variance) / TRIMMED_DEVIATION
+    return RadialSpread(mean, float(deviation))

@@ -1,0 +1,307 @@
+"""Search for clusters and a cap on a sample: the most likely of many short fits.
+
+An unbounded loss gives outliers centers of their own. A capped one needs a cap between the radius
+of a cluster and the distance to the next one, and fits with different caps do not compare by their
+objectives. So they are compared by the likelihood of clusters and outliers (``likelihood.py``).
+
+1. Short fits are made from several first caps, from the scale of narrow clusters upward. Each
+   alternates with a new cap from the radii of its clusters until the cap is stable.
+2. The most likely one is improved: one more center is put among the outliers or into a cluster that
+   is wide for its rows, and the center that is missed least is removed, as long as the likelihood
+   rises. So no cluster is left out as outliers while two centers share another, and no center is
+   spent on scattered rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from sfumato._engines.base import ResidentEngine
+from sfumato._init.dimension import Intrinsic
+from sfumato._init.first_cap import CORE_SHARE, first_cap
+from sfumato._init.likelihood import Classified, OutlierDensity, classify
+from sfumato._init.short_fits import (
+    MAX_TABLE,
+    PAIR_DISTANCE,
+    SHORT_FIT,
+    at_cap,
+    capped_fit,
+)
+from sfumato._mixture import Background, chi_median, gaussian_log_density
+from sfumato._outliers import RADIUS_DEVIATIONS, trimmed_radii
+from sfumato._sampling import draw
+from sfumato._solvers.descent import solve
+from sfumato._typing import Floats
+
+CAP_DEVIATIONS = 4.0
+"""Robust standard deviations above the median at which the cap lies, on the scale of
+``_outliers``. One in 30,000 rows of a Gaussian cluster lies beyond."""
+CAP_FACTORS = (1.0, 0.5, 3.0, 9.0)
+"""Factors of the first cap from which fits are made. The larger ones are for clusters several times
+as wide as the narrowest, the smaller one for outliers as dense as a cluster."""
+MAX_CAP_ROUNDS = 8
+"""Rounds of a new cap and a refit. Chosen by hand."""
+CAP_TOLERANCE = 0.01
+"""Relative change at which the cap is stable. Chosen by hand."""
+MAX_OVERSHOOT = 1.1
+"""Radius of a cluster over the present cap, above which it does not count: it then consists of
+outliers that share a center. Chosen by hand."""
+MAX_EXCHANGES = 8
+"""Exchanges of a center at most. Chosen by hand."""
+MIN_GAIN = 1e-3
+"""Rise of the mean log-likelihood of a row, below which an exchange is not made. Chosen by hand."""
+PROMISING = 0.1
+"""Fall of the mean log-likelihood of a row by an exchange, up to which a short fit from there is
+tried. Chosen by hand."""
+CANDIDATES = 40
+"""Rows of which the best becomes an additional center. Chosen by hand."""
+MIN_GROUP = 8
+"""Rows of a group at least, into which a center is put. Chosen by hand."""
+DIVIDED = 3
+"""Clusters that are divided on trial, per exchange. Chosen by hand."""
+DISPENSABLE = 3
+"""Centers that are removed on trial, per exchange, beside the widest: those without which the
+likelihood falls least. Chosen by hand."""
+CLOSE_PAIRS = 3
+"""Pairs of close centers that are merged on trial, per exchange. Chosen by hand."""
+
+
+class Setting(NamedTuple):
+    """What all candidates of a search share."""
+
+    sample: ResidentEngine
+    intrinsic: Intrinsic
+    density: OutlierDensity
+
+    @classmethod
+    def of(cls, sample: ResidentEngine, intrinsic: Intrinsic, background: Background) -> Setting:
+        """Setting on a sample."""
+        return cls(sample, intrinsic, OutlierDensity.of(sample, intrinsic, background))
+
+
+class Candidate:
+    """Centers and a cap, with the likelihood of the rows of a sample.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_clusters, n_features)
+    cap : float
+    distances, labels : ndarray of shape (n_rows,)
+        Distance to the nearest center, and that center.
+    classified : Classified
+    """
+
+    def __init__(self, setting: Setting, centers: Floats, cap: float) -> None:
+        self.setting = setting
+        self.centers = centers
+        self.cap = cap
+        found = at_cap(setting.sample, cap).assign(centers, distances=True, memberships=False)
+        assert found.distances is not None
+        self.distances: Floats = found.distances.astype(np.float64)
+        self.labels: NDArray[np.integer] = found.labels
+        self.weights = setting.sample.data.weights_or_ones()
+        self.radii = trimmed_radii(self.distances, self.labels, self.weights, len(centers), cap)
+        self.widths = self._widths()
+        self.classified: Classified = classify(
+            self.distances, self.labels, self.weights, self.widths, setting.density
+        )
+
+    def _widths(self) -> Floats:
+        """Width that fits the median distance in each cluster, at least the typical one.
+
+        Infinite for a cluster of few rows.
+        """
+        medians, typical = self.radii(0.0), self.setting.intrinsic.distance
+        least = typical if typical > 0 else float(np.min(medians[medians > 0], initial=np.inf))
+        widths = np.maximum(medians, least) / chi_median(self.setting.intrinsic.dimension)
+        return np.where(np.isnan(widths), np.inf, widths)
+
+    @property
+    def scores(self) -> Floats:
+        """Log-likelihood of each row."""
+        return self.classified.scores
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """Mean score of the rows."""
+        return float(np.average(self.scores, weights=self.weights))
+
+    @cached_property
+    def masses(self) -> Floats:
+        """Weight of the rows in each cluster, without outliers."""
+        inliers = np.where(self.classified.outlying, 0.0, self.weights)
+        return np.bincount(self.labels, inliers, len(self.centers)).astype(np.float64)
+
+    def largest_radius(self) -> float:
+        """Largest radius of a cluster; the cap itself if none has one.
+
+        Clusters of few rows do not count, nor those that extend well beyond the cap.
+        """
+        radii = self.radii(CAP_DEVIATIONS)
+        counted = radii <= MAX_OVERSHOOT * self.cap
+        counted &= self.masses >= CORE_SHARE * self.masses.sum() / len(self.centers)
+        return float(np.max(radii[counted], initial=0.0)) or self.cap
+
+    def cap_of_inliers(self) -> float:
+        """Largest radius of a cluster, from the rows that are not outliers, whatever the cap."""
+        inliers = np.where(self.classified.outlying, 0.0, self.weights)
+        radii = trimmed_radii(self.distances, self.labels, inliers, len(self.centers), np.inf)
+        counted = self.masses >= CORE_SHARE * self.masses.sum() / len(self.centers)
+        return float(np.nanmax(radii(CAP_DEVIATIONS)[counted], initial=0.0)) or self.cap
+
+    def refitted(self, cap: float) -> Candidate:
+        """Candidate after a few iterations at a cap."""
+        centers = solve(at_cap(self.setting.sample, cap), self.centers, SHORT_FIT).centers
+        return Candidate(self.setting, centers, cap)
+
+    def settled(self, largest: float = np.inf) -> Candidate:
+        """Candidate whose cap is that of its clusters, of at most ``largest``."""
+        found = self
+        for _ in range(MAX_CAP_ROUNDS):
+            cap = min(largest, found.largest_radius())
+            if abs(cap - found.cap) <= CAP_TOLERANCE * found.cap:
+                break
+            found = found.refitted(cap)
+        return found
+
+
+def search(
+    setting: Setting, n_clusters: int, rng: np.random.RandomState, cap: float | None = None
+) -> Candidate | None:
+    """Most likely candidate; None if clusters have too few rows, or all rows coincide.
+
+    All caps are tried from the same seeds: exchanges find what these miss. ``cap`` is the one that
+    was given; otherwise it is estimated.
+    """
+    first = first_cap(setting.sample, n_clusters, rng)
+    if not 0 < first < np.inf:
+        return None
+    seeds = capped_fit(setting.sample, first if cap is None else cap, n_clusters, rng).centers
+    if cap is not None:
+        return improved(Candidate(setting, seeds, cap), rng, settle=False)
+    found = [
+        Candidate(setting, seeds, factor * first).refitted(factor * first).settled(factor * first)
+        for factor in CAP_FACTORS
+    ]
+    best = max(found, key=lambda candidate: candidate.log_likelihood)
+    return improved(best, rng, settle=True)
+
+
+def improved(candidate: Candidate, rng: np.random.RandomState, settle: bool) -> Candidate:
+    """Candidate after some centers were moved to where the likelihood rises most.
+
+    With ``settle``, the cap follows.
+    """
+    n_clusters = len(candidate.centers)
+    table = candidate.setting.sample.n_rows * (n_clusters + 1)
+    if n_clusters == 1 or table > MAX_TABLE or not np.isfinite(candidate.log_likelihood):
+        return candidate
+    for _ in range(MAX_EXCHANGES):
+        best = candidate
+        for centers in extended(candidate, rng):
+            found = _reduced(Candidate(candidate.setting, centers, candidate.cap))
+            if found.log_likelihood > best.log_likelihood - PROMISING:
+                found = found.refitted(candidate.cap)
+                found = found.settled(candidate.cap) if settle else found
+            if found.log_likelihood > best.log_likelihood + MIN_GAIN:
+                best = found
+        if best is candidate:
+            break
+        candidate = best
+    return candidate
+
+
+def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Floats]:
+    """Centers with one more: among the outliers, or in a cluster that is wide for its rows."""
+    centers, cap = candidate.centers, candidate.cap
+    radii = candidate.radii(RADIUS_DEVIATIONS)
+    typical = float(np.nanmedian(radii)) if np.isfinite(radii).any() else cap
+    outlying = np.flatnonzero(candidate.classified.outlying)
+    if len(outlying) >= MIN_GROUP:
+        group = _only(candidate.setting.sample, outlying)
+        for reach in sorted({min(typical, cap), cap}):
+            yield np.vstack([centers, _densest(group, reach, rng)])
+    widths = candidate.widths
+    with np.errstate(invalid="ignore"):
+        excess = candidate.masses * np.log(widths / widths.min())
+    excess = np.where(np.isfinite(excess), excess, 0.0)
+    for k in np.argsort(-excess, kind="stable")[:DIVIDED]:
+        inside = np.flatnonzero((candidate.labels == k) & ~candidate.classified.outlying)
+        if len(inside) >= 2 * MIN_GROUP:
+            two = _divided(_only(candidate.setting.sample, inside), typical, cap, rng)
+            yield np.vstack([np.delete(centers, k, axis=0), two])
+
+
+def _only(sample: ResidentEngine, rows: NDArray[np.intp]) -> ResidentEngine:
+    """Engine on some rows of a sample."""
+    return type(sample)(sample.data.take(rows), sample.problem, sample.n_threads)
+
+
+def _densest(group: ResidentEngine, reach: float, rng: np.random.RandomState) -> Floats:
+    """Center of the densest place among some rows, of shape (1, n_features)."""
+    count = min(CANDIDATES, group.n_rows)
+    rows = group.take(draw(group.data.weights_or_ones(), group.order(), count, rng))
+    wide = at_cap(group, PAIR_DISTANCE * reach)
+    costs = np.full(group.n_rows, np.inf, dtype=group.dtype)
+    seed = rows[[int(np.argmin(wide.candidate_costs(costs, rows)))]]
+    moved = solve(wide, seed, SHORT_FIT).centers
+    return solve(at_cap(group, reach), moved, SHORT_FIT).centers
+
+
+def _divided(
+    group: ResidentEngine, typical: float, cap: float, rng: np.random.RandomState
+) -> Floats:
+    """Two centers for the rows of one cluster: its densest place, and that of the rows beyond."""
+    first = _densest(group, typical, rng)
+    rest = np.flatnonzero(group.distances(first)[:, 0] > typical)
+    if len(rest) < MIN_GROUP:
+        return capped_fit(group, cap, 2, rng).centers
+    both = np.vstack([first, _densest(_only(group, rest), typical, rng)])
+    return solve(at_cap(group, cap), both, SHORT_FIT).centers
+
+
+def _reduced(candidate: Candidate) -> Candidate:
+    """Most likely candidate with one center less, of some that are tried."""
+    tried = [Candidate(candidate.setting, c, candidate.cap) for c in _fewer(candidate)]
+    return max(tried, key=lambda found: found.log_likelihood)
+
+
+def _fewer(candidate: Candidate) -> Iterator[Floats]:
+    """Centers with one less: without one missed little, or the widest; close pairs merged."""
+    centers, masses = candidate.centers, candidate.masses
+    widths = np.where(np.isfinite(candidate.widths), candidate.widths, 0.0)
+    dispensable = np.argsort(_losses_without(candidate), kind="stable")[:DISPENSABLE]
+    for k in {*map(int, dispensable), int(np.argmax(widths))}:
+        yield np.delete(centers, k, axis=0)
+    sums = np.maximum(widths[:, None] + widths, np.finfo(float).tiny)
+    gaps = cdist(centers, centers) / sums
+    gaps[np.tril_indices(len(gaps))] = np.inf
+    for pair in np.argsort(gaps, axis=None)[:CLOSE_PAIRS]:
+        i, j = divmod(int(pair), len(gaps))
+        merged = centers.copy()
+        merged[i] = np.average(centers[[i, j]], axis=0, weights=masses[[i, j]] + 1e-12)
+        yield np.delete(merged, j, axis=0)
+
+
+def _losses_without(candidate: Candidate) -> Floats:
+    """Log-likelihood that is lost without each center, if no other width or share changes."""
+    rows = np.arange(len(candidate.labels))
+    table = candidate.setting.sample.distances(candidate.centers).astype(np.float64)
+    table[rows, candidate.labels] = np.inf
+    second = table.argmin(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        widths, dimension = candidate.widths[second], candidate.setting.intrinsic.dimension
+        other = gaussian_log_density(table[rows, second], widths, dimension)
+        other = other + np.log(candidate.classified.shares[second])
+    remaining = np.fmax(other, candidate.classified.as_outlier)
+    lost = np.maximum(candidate.scores - remaining, 0.0)
+    found: Floats = np.bincount(
+        candidate.labels, candidate.weights * lost, len(candidate.centers)
+    ).astype(np.float64)
+    return found

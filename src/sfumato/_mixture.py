@@ -1,0 +1,126 @@
+"""The density of a clustering: a mixture by which different fits can be compared.
+
+Objectives of fits with different caps, fuzzifiers or numbers of clusters do not compare; densities
+do. Each cluster is a spherical Gaussian. Outliers are one more component, around the middle of all
+rows: half a Gaussian as wide as the data, half a Cauchy distribution of the same scale, whose heavy
+tails leave no row without a density.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaincinv, gammaln, logsumexp
+
+from sfumato._engines.base import ResidentEngine
+from sfumato._problem import Problem
+from sfumato._solvers.descent import Stopping, solve
+from sfumato._typing import Floats
+from sfumato.losses import L21
+from sfumato.memberships import Hard
+
+MIDDLE_FIT = Stopping(max_iter=10, tol=1e-3)
+"""Iterations and relative tolerance of the geometric median of all rows. Chosen by hand."""
+
+
+def chi_median(dimension: float) -> float:
+    """Median distance of a standard Gaussian from its center."""
+    return float(np.sqrt(2 * gammaincinv(dimension / 2, 0.5)))
+
+
+def gaussian_log_density(distances: Floats, width: Floats | float, dimension: float) -> Floats:
+    """Log-density of a spherical Gaussian at some distances from its center."""
+    scaled = distances / width
+    found: Floats = -dimension * (np.log(2 * np.pi) / 2 + np.log(width)) - scaled**2 / 2
+    return found
+
+
+def cauchy_log_density(distances: Floats, scale: float, dimension: float) -> Floats:
+    """Log-density of a spherical Cauchy distribution at some distances from its center."""
+    constant = gammaln((1 + dimension) / 2) - (1 + dimension) / 2 * np.log(np.pi)
+    tail = (1 + dimension) / 2 * np.log1p((distances / scale) ** 2)
+    found: Floats = constant - dimension * np.log(scale) - tail
+    return found
+
+
+class Background(NamedTuple):
+    """Where the rows lie as a whole: the component of outliers.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,)
+        Geometric median of all rows.
+    scale : float
+        Median distance to it; positive.
+    """
+
+    center: Floats
+    scale: float
+
+    @classmethod
+    def of(cls, sample: ResidentEngine) -> Background:
+        """Background of a sample."""
+        hard = sample.with_problem(Problem(L21(), Hard()))
+        center = solve(hard, sample.origin[None], MIDDLE_FIT).centers[0]
+        distances = sample.distances(center[None])[:, 0].astype(np.float64)
+        weights = sample.data.weights_or_ones()
+        scale = weighted_quantile(distances, weights, 0.5)
+        if not scale > 0:  # Half of the rows coincide.
+            scale = float(np.average(distances, weights=weights)) or 1.0
+        return cls(center, scale)
+
+    def log_density(self, distances: Floats, dimension: float) -> Floats:
+        """Log-density at some distances from the center."""
+        gaussian = gaussian_log_density(distances, self.scale / chi_median(dimension), dimension)
+        cauchy = cauchy_log_density(distances, self.scale / np.sqrt(dimension), dimension)
+        found: Floats = np.logaddexp(gaussian, cauchy) - np.log(2)
+        return found
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Gaussian clusters of given widths and shares, and a background of outliers.
+
+    Attributes
+    ----------
+    widths : ndarray of shape (n_clusters,)
+        Standard deviation of each cluster along any axis.
+    shares : ndarray of shape (n_clusters,)
+        Share of the weight in each cluster.
+    outlier_share : float
+        Share of the weight in the background.
+    background : Background
+    dimension : float
+        Dimension of the densities. Those of different dimensions do not compare.
+    """
+
+    widths: Floats
+    shares: Floats
+    outlier_share: float
+    background: Background
+    dimension: float
+
+    def log_density(self, distances: Floats, to_background: Floats) -> Floats:
+        """Log-density of rows.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (n_rows, n_clusters)
+        to_background : ndarray of shape (n_rows,)
+            Distances to the center of the background.
+        """
+        with np.errstate(divide="ignore"):
+            shares, outlier_share = np.log(self.shares), np.log(self.outlier_share)
+        clusters = gaussian_log_density(distances, self.widths, self.dimension) + shares
+        beyond = self.background.log_density(to_background, self.dimension) + outlier_share
+        found: Floats = logsumexp(np.column_stack([clusters, beyond]), axis=1)
+        return found
+
+
+def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
+    """Smallest value with a share of the weight at or below it."""
+    order = np.argsort(values)
+    mass = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(mass, share * mass[-1])]])
