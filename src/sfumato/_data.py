@@ -86,7 +86,7 @@ class Data:
         for block in row_blocks(self.n_rows, self.n_features):
             yield block, self.dense(block)
 
-    def take(self, index: NDArray[np.integer]) -> Data:
+    def take(self, index: slice | NDArray[np.integer]) -> Data:
         """Data of the chosen rows."""
         weights = None if self.weights is None else self.weights[index]
         return Data(self.rows[index], weights, self.dtype, self.origin)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, gammaln, logsumexp
 
-from sfumato._engines.base import ResidentEngine
+from sfumato._data import row_blocks
+from sfumato._engines.base import Evaluation, Output, ResidentEngine
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Stopping, solve
 from sfumato._typing import Floats
@@ -23,6 +25,9 @@ from sfumato.memberships import Hard
 
 MIDDLE_FIT = Stopping(max_iter=10, tol=1e-3)
 """Iterations and relative tolerance of the geometric median of all rows. Chosen by hand."""
+LEAST_WIDTH = 1e-6
+"""Width of a cluster over the scale of the data, at least: its rows may coincide. Chosen by
+hand."""
 
 
 def chi_median(dimension: float) -> float:
@@ -51,7 +56,7 @@ class Background(NamedTuple):
     Attributes
     ----------
     center : ndarray of shape (n_features,)
-        Geometric median of all rows.
+        Middle of all rows.
     scale : float
         Median distance to it; positive.
     """
@@ -66,6 +71,11 @@ class Background(NamedTuple):
         center = solve(hard, sample.origin[None], MIDDLE_FIT).centers[0]
         distances = sample.distances(center[None])[:, 0].astype(np.float64)
         weights = sample.data.weights_or_ones()
+        return cls.around(center, distances, weights)
+
+    @classmethod
+    def around(cls, center: Floats, distances: Floats, weights: Floats) -> Background:
+        """Background around a center, for rows at some distances from it."""
         scale = weighted_quantile(distances, weights, 0.5)
         if not scale > 0:  # Half of the rows coincide.
             scale = float(np.average(distances, weights=weights)) or 1.0
@@ -92,15 +102,40 @@ class Mixture:
     outlier_share : float
         Share of the weight in the background.
     background : Background
-    dimension : float
-        Dimension of the densities. Those of different dimensions do not compare.
     """
 
     widths: Floats
     shares: Floats
     outlier_share: float
     background: Background
-    dimension: float
+
+    @classmethod
+    def of(
+        cls,
+        distances: Floats,
+        labels: NDArray[np.integer],
+        weights: Floats,
+        radii: Floats,
+        background: Background,
+    ) -> Mixture:
+        """Mixture of which some rows are a sample.
+
+        ``distances`` and ``labels``, of shape (n_rows,), are those of the nearest centers; rows
+        beyond the radius are outliers. Each cluster counts one row more than it has, of the average
+        width, and so do the outliers.
+        """
+        dimension, n_clusters = len(background.center), len(radii)
+        inliers = np.where(distances > radii[labels], 0.0, weights)
+        squares = np.bincount(labels, inliers * distances**2, n_clusters) / dimension
+        masses = np.bincount(labels, inliers, n_clusters)
+        row = float(weights.sum()) / max(1, int(np.count_nonzero(weights)))
+        average = float(squares.sum()) / max(float(masses.sum()), row)
+        least = LEAST_WIDTH * background.scale
+        widths = np.sqrt(np.maximum((squares + average * row) / (masses + row), least**2))
+        shares = masses + row
+        outlier_share = float(weights.sum() - inliers.sum()) + row
+        total = float(shares.sum()) + outlier_share
+        return cls(widths, shares / total, outlier_share / total, background)
 
     def log_density(self, distances: Floats, to_background: Floats) -> Floats:
         """Log-density of rows.
@@ -111,11 +146,29 @@ class Mixture:
         to_background : ndarray of shape (n_rows,)
             Distances to the center of the background.
         """
-        with np.errstate(divide="ignore"):
-            shares, outlier_share = np.log(self.shares), np.log(self.outlier_share)
-        clusters = gaussian_log_density(distances, self.widths, self.dimension) + shares
-        beyond = self.background.log_density(to_background, self.dimension) + outlier_share
+        dimension = len(self.background.center)
+        clusters = gaussian_log_density(distances, self.widths, dimension) + np.log(self.shares)
+        beyond = self.background.log_density(to_background, dimension) + np.log(self.outlier_share)
         found: Floats = logsumexp(np.column_stack([clusters, beyond]), axis=1)
+        return found
+
+
+@dataclass(frozen=True)
+class LogDensity(Output):
+    """Log-density of each row under a mixture at the centers."""
+
+    mixture: Mixture
+
+    name = "log_density"
+
+    def of(self, rows: Evaluation) -> Floats:
+        points = np.vstack([self.centers, self.mixture.background.center])
+        engine = rows.engine
+        found = np.empty(engine.n_rows, dtype=engine.dtype)
+        for block in row_blocks(engine.n_rows, len(points)):
+            part = type(engine)(engine.data.take(block), engine.problem, engine.n_threads)
+            distances = part.distances(points).astype(np.float64)
+            found[block] = self.mixture.log_density(distances[:, :-1], distances[:, -1])
         return found
 
 

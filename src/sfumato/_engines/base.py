@@ -171,6 +171,10 @@ class Engine(ABC):
         """Values of the output for all rows."""
 
     @abstractmethod
+    def mean(self, output: Output) -> float:
+        """Weighted mean over the rows of an output of one dimension."""
+
+    @abstractmethod
     def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
         """At most ``count`` rows with the largest weighted loss, chosen one after the other.
 
@@ -261,6 +265,10 @@ class ResidentEngine(Engine):
 
     def map(self, output: Output) -> Any:
         return output(self)
+
+    def mean(self, output: Output) -> float:
+        values = output(self).astype(np.float64)
+        return float(np.average(values, weights=self.data.weights_or_ones()))
 
     def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
         costs = np.full(self.n_rows, np.inf, dtype=self.dtype)

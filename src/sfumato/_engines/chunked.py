@@ -29,6 +29,7 @@ from sfumato._engines.passes import (
     Pass,
     Sweep,
     Take,
+    WeightedSum,
     WorstRows,
 )
 from sfumato._problem import Problem, Statistics
@@ -171,6 +172,10 @@ class ChunkedEngine(Engine):
     def map(self, output: Output) -> Any:
         """Lazy array of the output for all rows."""
         return self.data.runner.map(Map(self.spec, output))
+
+    def mean(self, output: Output) -> float:
+        sums = self.data.runner.reduce(WeightedSum(self.spec, output)).value
+        return float(sums[0] / sums[1])
 
     def worst_fitted_rows(self, centers: Floats, count: int) -> Floats:
         chosen = np.empty((0, self.n_features))

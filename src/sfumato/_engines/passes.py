@@ -194,6 +194,22 @@ class Total:
 
 
 @dataclass(frozen=True)
+class WeightedSum:
+    """Sum over the rows of their weights times an output of one dimension, and of the weights."""
+
+    spec: EngineSpec
+    output: Output
+
+    description: ClassVar[str] = SWEEP
+
+    def __call__(self, chunk: Chunk) -> Total:
+        engine = self.spec.on(chunk)
+        weights = engine.data.weights_or_ones()
+        values = self.output(engine).astype(np.float64)
+        return Total(np.array([weights @ values, weights.sum()]))
+
+
+@dataclass(frozen=True)
 class Cost:
     """Total loss to the nearest anchor, if each candidate alone were one more anchor."""
 

@@ -8,12 +8,13 @@ is estimated from a short pilot fit to a sample.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sfumato._engines.base import Engine
 from sfumato._init.base import Initializer
-from sfumato._init.dimension import intrinsic_dimension
+from sfumato._init.dimension import MAX_DIMENSION, intrinsic_dimension
 from sfumato._init.robust import automatic_cutoff
 from sfumato._problem import Problem
 
@@ -22,14 +23,31 @@ MAX_HARDENING = 16
 the large one that belong to both a little pull its center over. Chosen by hand."""
 
 
+class Tuned(NamedTuple):
+    """Problem with every parameter a number.
+
+    Attributes
+    ----------
+    problem : Problem
+    dimension : float or None
+        Intrinsic dimension of the clusters, if a parameter needed it.
+    clipped : {"lower", "upper"} or None
+        End of its range at which the fuzzifier was clipped, if it was.
+    """
+
+    problem: Problem
+    dimension: float | None = None
+    clipped: str | None = None
+
+
 def tune(
     engine: Engine,
     n_clusters: int,
     initializer: Initializer,
     rng: np.random.RandomState,
     n_features: int | None = None,
-) -> tuple[Problem, float | None]:
-    """Problem without "auto" parameters, and the intrinsic dimension if one was estimated.
+) -> Tuned:
+    """Problem without "auto" parameters, and what they were estimated from.
 
     ``n_features`` is that of the user's data, where the engine works on a projection.
     """
@@ -39,12 +57,12 @@ def tune(
         problem = replace(problem, loss=problem.loss.with_cutoff(cutoff))
     rule = problem.membership
     if rule.is_resolved:
-        return problem, None
+        return Tuned(problem)
     if rule.tuned_by == "losses":
         pilot = initializer.pilot(engine.with_problem(problem), n_clusters, rng)
         losses = problem.loss.value(pilot.sample.distances(pilot.centers).astype(np.float64) ** 2)
         weights = pilot.sample.data.weights_or_ones()
-        return replace(problem, membership=rule.tuned_to_losses(losses, weights)), None
+        return Tuned(replace(problem, membership=rule.tuned_to_losses(losses, weights)))
     found = initializer.intrinsic or intrinsic_dimension(engine, n_clusters, n_features)
     dimension, factor = found.dimension, 1
     degree = problem.loss.degree
@@ -52,4 +70,5 @@ def tune(
     while factor < MAX_HARDENING and not initializer.keeps_clusters(tuned):
         factor *= 2
         tuned = replace(problem, membership=rule.tuned_to_dimension(factor * dimension, degree))
-    return tuned, dimension
+    clipped = "upper" if found.limited else "lower" if dimension == MAX_DIMENSION else None
+    return Tuned(tuned, dimension, clipped)

@@ -34,6 +34,7 @@ from sfumato._warnings import (
     FuzzifierRangeWarning,
     NotConvergedWarning,
     UnitNormWarning,
+    UnstableFitWarning,
 )
 from sfumato.memberships import Membership
 
@@ -56,6 +57,9 @@ UNIT = 1e-3
 ALIKE = 0.05
 """Relative excess of the mean largest membership over that of equal ones, up to which all are
 alike. Chosen by hand; where two clusters can be told apart it is several times larger."""
+STABLE = 0.9
+"""Adjusted Rand index of the best two searches, below which they count as different. Chosen by
+hand: differences of a few rows between overlapping clusters stay above."""
 NAMED = 5
 """Clusters that a message names. Chosen by hand."""
 LIBRARIES = str(Path(__file__).parents[1]), str(Path(sklearn.__file__).parent)
@@ -156,8 +160,10 @@ def outcome_of(
     found += _about_clusters(result, sample, seen)
     if result.clipped is not None:
         found.append(clipped_fuzzifier(result.engine.problem.membership, result.clipped))
+    if result.stability is not None and result.stability < STABLE:
+        found.append(unstable_fit(result.stability))
     found += _about_rows(sample.data, names)
-    return Outcome(reason, tuple(found))
+    return Outcome(reason, tuple(found), result.stability)
 
 
 def raise_warnings(estimator: Any, outcome: Outcome) -> None:
@@ -248,6 +254,16 @@ def empty_clusters(empty: NDArray[np.intp], rows: NDArray[np.integer]) -> FitWar
     )
 
 
+def unstable_fit(stability: float) -> FitWarning:
+    """Warning that independent searches have ended with different clusters."""
+    return FitWarning(
+        UnstableFitWarning,
+        f"the best two searches from independent seeds ended with different clusters (adjusted "
+        f"Rand index {stability:.2f}), so that others may come with another random_state; give "
+        "more starts (n_init=30) and keep the best, or another n_clusters.",
+    )
+
+
 def clipped_fuzzifier(rule: Membership, end: str) -> FitWarning:
     """Warning that the fuzzifier was clipped at the "lower" or the "upper" end of its range."""
     value = float(rule.get_params()["fuzzifier"])
@@ -287,7 +303,7 @@ def _about_rows(data: Data, names: Sequence[str] | None) -> Iterator[FitWarning]
             UnitNormWarning,
             "all rows are vectors of length 1, so that distances are chords, sqrt(2 - 2 cosine), "
             "and none exceeds 2: do not scale the columns; rows far from all clusters are little "
-            "farther than others, so check `outliers_` and give a cap if it misses some.",
+            "farther than others, so look at `outlier_scores_` beside `outliers_`.",
         )
 
 

@@ -13,16 +13,18 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from sfumato._data import Data
 from sfumato._engines import make_engine
 from sfumato._engines.base import Engine
 from sfumato._engines.chunked import ChunkedData
-from sfumato._fit.auto import tune
+from sfumato._fit.auto import Tuned, tune
 from sfumato._fit.callbacks import FitTask, IterationTasks
 from sfumato._fit.checkpoint import Checkpoint, identity_of
 from sfumato._init.base import GivenCenters, Initializer, proposed_centers
+from sfumato._outliers import sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import Descent, Solution, Stopping, StopReason
@@ -48,12 +50,15 @@ class FitResult(NamedTuple):
         Intrinsic dimension of the clusters, if a parameter needed it.
     clipped : {"lower", "upper"} or None
         End of its range at which a fuzzifier that is "auto" was clipped, if it was.
+    stability : float or None
+        Agreement of independent searches, between 0 and 1, if there were several.
     """
 
     solution: Solution
     engine: Engine
     dimension: float | None
     clipped: str | None = None
+    stability: float | None = None
 
     @property
     def n_rows(self) -> int:
@@ -109,10 +114,10 @@ def fit(
     rng = rng if file is None else file.rng()
     projection = _project(estimator, data)
     engine = make_engine(estimator.engine, projection.data, problem, estimator.n_threads)
-    problem, dimension = _tune(estimator, engine, initializer, rng, file)
-    engine = full = engine.with_problem(problem)
+    tuned = _tune(estimator, engine, initializer, rng, file)
+    engine = full = engine.with_problem(tuned.problem)
     if projection.data is not data:
-        full = make_engine(estimator.engine, data, problem, estimator.n_threads)
+        full = make_engine(estimator.engine, data, tuned.problem, estimator.n_threads)
 
     plan = Plan.of(estimator.n_init, initializer.random, initializer.refined)
     tasks = plan.starts + _compares_on_coreset(plan, engine)
@@ -123,13 +128,17 @@ def fit(
         lambda centers: attributes(full, projection.lift(centers)),
     ).begin()
     context = Context(estimator, initializer, plan, rng, file, task)
-    best = _best_start(context, engine, dimension)
+    best, second = _best_starts(context, engine, tuned.dimension)
     stopped = best.descent.outcome is StopReason.STOPPED_BY_CALLBACK
     if file is not None and not stopped:  # A stopped start can be resumed from the last state.
         file.finish(best.number, best.descent)
     task.end(best.descent.centers)
     solution = best.descent.solution()
-    return FitResult(replace(solution, centers=projection.lift(solution.centers)), full, dimension)
+    stability = initializer.stability
+    if stability is None and second is not None:
+        stability = _agreement(engine, best.descent.centers, second)
+    lifted = replace(solution, centers=projection.lift(solution.centers))
+    return FitResult(lifted, full, tuned.dimension, tuned.clipped, stability)
 
 
 def _project(estimator: Any, data: Data | ChunkedData) -> Projection:
@@ -145,12 +154,12 @@ def _tune(
     initializer: Initializer,
     rng: np.random.RandomState,
     checkpoint: Checkpoint | None,
-) -> tuple[Problem, float | None]:
-    """Problem with every parameter a number, and the intrinsic dimension; stored ones if any."""
+) -> Tuned:
+    """Problem with every parameter a number; stored ones if any."""
     if checkpoint is not None and checkpoint.tuned is not None:
         kept = checkpoint.tuned
         problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
-        return problem, kept["dimension"]
+        return Tuned(problem, kept["dimension"])
     return tune(engine, estimator.n_clusters, initializer, rng, estimator.n_features_in_)
 
 
@@ -158,19 +167,22 @@ def _compares_on_coreset(plan: Plan, engine: Engine) -> bool:
     return bool(plan.rungs) and isinstance(engine.data, ChunkedData)
 
 
-def _best_start(context: Context, engine: Engine, dimension: float | None) -> Start:
-    """Best of all starts, on all rows."""
+def _best_starts(
+    context: Context, engine: Engine, dimension: float | None
+) -> tuple[Start, Floats | None]:
+    """Best of all starts, on all rows, and the centers of the second best that ended."""
     plan = context.plan
     if not _compares_on_coreset(plan, engine):
         return run_starts(_starts(context, engine), plan.rungs)
-    checkpoint = context.checkpoint
+    checkpoint, second = context.checkpoint, None
     if checkpoint is not None and checkpoint.tuned is not None:
         number = checkpoint.tuned["final"]
         centers = checkpoint.states[number].centers
     else:
         number = plan.starts
         rows = engine.coreset(context.estimator.n_clusters, context.rng)
-        centers = run_starts(_starts(context, rows), plan.rungs).descent.centers
+        first, second = run_starts(_starts(context, rows), plan.rungs)
+        centers = first.descent.centers
     if checkpoint is not None:
         checkpoint.tuned = {
             "loss": engine.problem.loss.get_params(),
@@ -179,7 +191,14 @@ def _best_start(context: Context, engine: Engine, dimension: float | None) -> St
             "final": number,
         }
     last = context._replace(initializer=GivenCenters(centers), plan=Plan(1))
-    return run_starts(_starts(last, engine, number))
+    return run_starts(_starts(last, engine, number))[0], second
+
+
+def _agreement(engine: Engine, centers: Floats, others: Floats) -> float:
+    """Adjusted Rand index of the labels of a sample at two sets of centers."""
+    sample = engine.fixed_sample(sample_rows(len(centers)))
+    labels = (sample.assign(each, memberships=False).labels for each in (centers, others))
+    return float(adjusted_rand_score(*labels))
 
 
 def _starts(context: Context, engine: Engine, first: int = 0) -> Iterator[Start]:

@@ -78,8 +78,12 @@ class Start:
         return self.on_end(best.descent.centers)
 
 
-def run_starts(starts: Iterable[Start], rungs: tuple[Rung, ...] = ()) -> Start:
-    """Run the starts, and return the best one. All have ended then.
+def run_starts(
+    starts: Iterable[Start], rungs: tuple[Rung, ...] = ()
+) -> tuple[Start, Floats | None]:
+    """Run the starts; return the best one, and the centers of the best other that ran to the end.
+
+    All have ended then.
 
     Parameters
     ----------
@@ -89,25 +93,47 @@ def run_starts(starts: Iterable[Start], rungs: tuple[Rung, ...] = ()) -> Start:
         Without any, all starts run to the end, one after the other.
     """
     alive: list[Start] = []
-    _halve(starts, (*rungs, END), alive)
+    ended: list[Start] = []
+    _halve(starts, (*rungs, END), alive, ended)
     best = best_of(alive)
     for start in alive:
         if not start.has_ended:  # A callback has ended all starts.
             start.end(best)
     best.descent.stop()
-    return best
+    others = [start for start in ended if start is not best]
+    return best, best_of(others).descent.centers if others else None
 
 
-def _halve(starts: Iterable[Start], rungs: tuple[Rung, ...], alive: list[Start]) -> None:
-    """Run the starts up to each rung in turn; ``alive`` holds those that are left."""
+def _halve(
+    starts: Iterable[Start], rungs: tuple[Rung, ...], alive: list[Start], ended: list[Start]
+) -> None:
+    """Run the starts up to each rung in turn.
+
+    ``alive`` holds those that are left, ``ended`` the best two that ran to the end.
+    """
     first, *later = rungs
     for start in starts:
         alive.append(start)
-        if _advance(start, first, alive) or _drop_worst(alive, first):
+        stop = _advance(start, first, alive)
+        _note_end(start, ended)
+        if stop or _drop_worst(alive, first):
             return
     for rung in later:
-        if any(_advance(start, rung, alive) for start in tuple(alive)) or _drop_worst(alive, rung):
+        for start in tuple(alive):
+            stop = _advance(start, rung, alive)
+            _note_end(start, ended)
+            if stop:
+                return
+        if _drop_worst(alive, rung):
             return
+
+
+def _note_end(start: Start, ended: list[Start]) -> None:
+    """Add a start that ran to the end, and keep the best two."""
+    if not start.descent.is_running() and start not in ended:
+        ended.append(start)
+    if len(ended) > 2:
+        ended.remove(worst_of(ended))
 
 
 def _advance(start: Start, rung: Rung, alive: list[Start]) -> bool:

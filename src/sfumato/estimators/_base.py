@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,8 @@ from sfumato._fit.diagnostics import outcome_of, raise_warnings
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
 from sfumato._init.base import Initializer
-from sfumato._outliers import cluster_radii, limited_radii, radii_of, sample_rows
+from sfumato._mixture import Background, Mixture
+from sfumato._outliers import limited_radii, radii_of, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
@@ -28,6 +29,38 @@ from sfumato._validation.batches import Batch
 from sfumato.estimators._predictions import Predictions
 from sfumato.losses import Loss, resolve_loss
 from sfumato.memberships import Membership, resolve_membership
+
+
+class SampledRows(NamedTuple):
+    """Sample of the rows of a fit, assigned to its centers with distances and memberships."""
+
+    engine: ResidentEngine
+    seen: Assignment
+
+    @classmethod
+    def of(cls, engine: Engine, centers: Floats) -> SampledRows:
+        """Sample of the rows of an engine."""
+        sample = engine.fixed_sample(sample_rows(len(centers)))
+        return cls(sample, sample.assign(centers, distances=True))
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each row."""
+        return self.engine.data.weights_or_ones()
+
+    def radii(self, limit: float) -> Floats:
+        """Radius of each cluster, from rows nearer than the limit."""
+        n_clusters = self.seen.memberships.shape[1]
+        return radii_of(self.seen.distances, self.seen.labels, self.weights, n_clusters, limit)
+
+    def mixture(self, centers: Floats, radii: Floats) -> Mixture:
+        """Density of the rows, for centers and radii of clusters."""
+        masses = np.bincount(self.seen.labels, self.weights, len(centers))
+        middle = np.average(centers, axis=0, weights=masses)
+        far = self.engine.distances(middle[None])[:, 0].astype(np.float64)
+        background = Background.around(middle, far, self.weights)
+        distances = np.asarray(self.seen.distances, dtype=np.float64)
+        return Mixture.of(distances, self.seen.labels, self.weights, radii, background)
 
 
 class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseEstimator):
@@ -190,18 +223,20 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         raise_warnings(self, self.outcome_)
 
     def _attributes(
-        self, engine: Engine, centers: Floats, radii: Floats | None = None
+        self, engine: Engine, centers: Floats, seen: SampledRows | None = None
     ) -> dict[str, Any]:
-        """Attributes that predictions need; radii are estimated if they are not given."""
-        if radii is None:
-            radii = cluster_radii(engine, centers, self._radius_limit(engine.problem.loss))
+        """Attributes that predictions need, from a sample of the rows."""
+        sampled = seen or SampledRows.of(engine, centers)
+        limit = self._radius_limit(engine.problem.loss)
+        radii = limited_radii(sampled.radii(limit), engine.problem.loss)
         return {
             "cluster_centers_": centers.astype(engine.dtype),
-            "cluster_radii_": limited_radii(radii, engine.problem.loss),
+            "cluster_radii_": radii,
             "loss_": engine.problem.loss,
             "membership_": engine.problem.membership,
             "n_features_in_": engine.n_features,
             "_origin_": engine.origin,
+            "_mixture_": sampled.mixture(centers, radii),
         }
 
     def _radius_limit(self, loss: Loss) -> float:
@@ -211,23 +246,20 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
     def _remember(self, result: FitResult) -> None:
         """Set the attributes of a fit."""
         solution, engine = result.solution, result.engine
-        problem, n_clusters = engine.problem, len(solution.centers)
-        sample = engine.fixed_sample(sample_rows(n_clusters))
-        seen = sample.assign(solution.centers, distances=True)
-        weights = sample.data.weights_or_ones()
-        limit = self._radius_limit(problem.loss)
-        radii = radii_of(seen.distances, seen.labels, weights, n_clusters, limit)
-        found = self._attributes(engine, solution.centers, radii) | problem.membership.fitted()
+        problem = engine.problem
+        sampled = SampledRows.of(engine, solution.centers)
+        found = self._attributes(engine, solution.centers, sampled) | problem.membership.fitted()
         self.__dict__.update(found)
         self.cap_ = problem.loss.cutoff
         self.intrinsic_dimension_ = result.dimension
         self.history_ = solution.history
         self.n_iter_ = max(1, len(solution.history) - 1)
         names = getattr(self, "feature_names_in_", None)
-        self.outcome_: Any = outcome_of(result, sample, seen, names)
+        self.stability_ = result.stability
+        self.outcome_: Any = outcome_of(result, sampled.engine, sampled.seen, names)
         self.n_samples_seen_ = result.n_rows
         self.n_batches_ = 0
-        self._online_: AssignedSample | OnlineState = AssignedSample(seen, weights)
+        self._online_: AssignedSample | OnlineState = AssignedSample(sampled.seen, sampled.weights)
         self._describe(engine, engine.assign(self._centers()))
 
     def _describe(self, engine: Engine, assignment: Assignment) -> None:
@@ -256,6 +288,10 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self.cluster_centers_ = centers.astype(dtype)
         radii = window.radii(len(centers), self._radius_limit(self.loss_))
         self.cluster_radii_ = limited_radii(radii, self.loss_)
+        self._mixture_ = Mixture.of(
+            *(window.distances, window.labels, window.weights),
+            *(self.cluster_radii_, self._mixture_.background),
+        )
         self._origin_ = origin
         self.history_, self.n_iter_, self.outcome_ = (), 0, None
         self.n_samples_seen_ += int(np.count_nonzero(data.weights_or_ones()))

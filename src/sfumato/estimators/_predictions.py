@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _validation as validation
 from sfumato._engines import is_chunked, make_engine, outputs
 from sfumato._engines.base import Engine
+from sfumato._mixture import LogDensity, Mixture
 from sfumato._problem import Problem
 from sfumato._typing import Floats
 from sfumato.losses import Loss
@@ -37,6 +38,7 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
     engine: str
     n_threads: int | None
     _origin_: Floats
+    _mixture_: Mixture
 
     def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
         """Nearest center of each row, also of outliers; the lowest index wins a tie.
@@ -122,7 +124,10 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
         return fitted.fit(X, y, **options).transform(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective, so that larger is better.
+        """Mean log-likelihood of the rows, so that larger is better; see ``score_samples``.
+
+        It can be compared for other numbers of clusters, fuzzifiers, ``n_active`` and caps, on rows
+        that were not fitted: ``GridSearchCV`` does so. ``objective`` cannot.
 
         Parameters
         ----------
@@ -136,7 +141,42 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
         score : float
         """
         engine = self._engine_for(X, sample_weight, inspect=True)
-        return -engine.assign(self._centers(), memberships=False).objective
+        return engine.mean(LogDensity(self._centers(), self._mixture_))
+
+    def score_samples(self, X: Any) -> Any:
+        """Log-likelihood of each row.
+
+        The density is that of a mixture: a spherical Gaussian for each cluster, around its center,
+        with the width and the share of the rows that are not outliers, and a component with heavy
+        tails around the middle of all rows, with the share of the outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_samples,)
+        """
+        return self._engine_for(X).map(LogDensity(self._centers(), self._mixture_))
+
+    def objective(self, X: Any, sample_weight: Any = None) -> float:
+        """Objective of the fit for other rows; the smaller, the better.
+
+        Values for other numbers of clusters, fuzzifiers, ``n_active`` or caps are those of other
+        problems, and do not compare; see ``score``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        objective : float
+        """
+        engine = self._engine_for(X, sample_weight, inspect=True)
+        return engine.assign(self._centers(), memberships=False).objective
 
     def score_outliers(self, X: Any) -> Any:
         """Outlier score: distance to a center over the radius of its cluster, the smallest of all.
