@@ -221,6 +221,8 @@ def spreads(sample: ResidentEngine, modes: Modes) -> tuple[list[RadialSpread], F
         ]
         if refinement < REFINEMENTS:
             known = [k for k, rows in enumerate(inside) if len(rows)]
+            if not known:
+                break
             centers[known] = sample.means(_indicator([inside[k] for k in known], weights))
     gap = np.nan
     members = np.concatenate(inside)
