@@ -205,31 +205,32 @@ def spreads(sample: ResidentEngine, modes: Modes) -> tuple[list[RadialSpread], F
 
     Each row counts for the nearest mode.
     """
-    centers = modes.centers.copy()
-    weights = sample.data.weights_or_ones()
-    for refinement in range(REFINEMENTS + 1):
+    centers, weights = modes.centers.copy(), sample.data.weights_or_ones()
+    found = [RadialSpread()] * len(centers)
+    inside = [np.empty(0, dtype=np.intp)] * len(centers)
+    for _ in range(REFINEMENTS + 1):
         table = sample.distances(centers).astype(np.float64)
         labels = table.argmin(axis=1)
-        distances = np.take_along_axis(table, labels[:, None], axis=1)[:, 0]
-        cells = [np.flatnonzero((labels == k) & (weights > 0)) for k in range(len(centers))]
-        found = [
-            radial_spread(distances[rows], weights[rows], radius)
-            for rows, radius in zip(cells, modes.radii, strict=True)
-        ]
-        inside = [
-            rows[distances[rows] <= each.radius] for rows, each in zip(cells, found, strict=True)
-        ]
-        if refinement < REFINEMENTS:
-            known = [k for k, rows in enumerate(inside) if len(rows)]
-            if not known:
-                break
-            centers[known] = sample.means(_indicator([inside[k] for k in known], weights))
-    gap = np.nan
+        for k, radius in enumerate(modes.radii):
+            rows = np.flatnonzero((labels == k) & (weights > 0))
+            distances = table[rows, k]
+            spread = radial_spread(distances, weights[rows], radius)
+            if np.isfinite(spread.radius):  # Otherwise too few rows are left: keep the last one.
+                found[k], inside[k] = spread, rows[distances <= spread.radius]
+        known = [k for k, rows in enumerate(inside) if len(rows)]
+        if not known:
+            break
+        centers[known] = sample.means(_indicator([inside[k] for k in known], weights))
+    return found, np.array([weights[rows].sum() for rows in inside]), _gap(table, inside, weights)
+
+
+def _gap(table: Floats, inside: list[NDArray[np.intp]], weights: Floats) -> float:
+    """Median distance of the rows of clusters from the second nearest center."""
     members = np.concatenate(inside)
-    if len(centers) > 1 and len(members):
-        second = np.partition(table[members], 1, axis=1)[:, 1]
-        gap = weighted_quantile(second, weights[members], 0.5)
-    return found, np.array([weights[rows].sum() for rows in inside]), gap
+    if table.shape[1] == 1 or not len(members):
+        return np.nan
+    second = np.partition(table[members], 1, axis=1)[:, 1]
+    return weighted_quantile(second, weights[members], 0.5)
 
 
 def _indicator(groups: list[NDArray[np.intp]], weights: Floats) -> csr_array:

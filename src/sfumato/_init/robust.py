@@ -259,13 +259,14 @@ class Search:
         return self._sample_is_within(centers) and all_within(self._engine, centers, self.cap)
 
     def another(self) -> Floats:
-        """Centers of another search, or of the best one if it is clearly worse.
+        """Centers of another search that is not clearly worse than the best one.
 
-        Slightly worse ones are worth a start: under soft memberships, two centers in a large
-        cluster can cost less than one there and one in a small cluster.
+        They are worth a start: under soft memberships, two centers in a large cluster can cost less
+        than one there and one in a small cluster. If none is left, those of a short fit.
         """
-        found = self._waiting.pop(0) if self._waiting else self._another()
-        return (found if self._is_likely(found) else self.best).centers
+        if self._waiting:
+            return self._waiting.pop(0).centers
+        return capped_fit(self._sample, self.cap, self._n_clusters, self._rng).centers
 
     def _is_likely(self, found: Found) -> bool:
         """Whether a search is not worse than the best one by more than chance."""

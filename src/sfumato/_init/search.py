@@ -35,9 +35,12 @@ from sfumato._init.short_fits import (
 )
 from sfumato._mixture import Background, chi_median, gaussian_log_density
 from sfumato._outliers import RADIUS_DEVIATIONS, trimmed_radii
+from sfumato._problem import Problem
 from sfumato._sampling import draw
 from sfumato._solvers.descent import solve
 from sfumato._typing import Floats
+from sfumato.losses import L21
+from sfumato.memberships import Hard
 
 CAP_DEVIATIONS = 4.0
 """Robust standard deviations above the median at which the cap lies, on the scale of
@@ -92,19 +95,20 @@ class Candidate:
     ----------
     centers : ndarray of shape (n_clusters, n_features)
     cap : float
+    table : ndarray of shape (n_rows, n_clusters), optional
+        Distances of the rows to the centers, if they are known.
     distances, labels : ndarray of shape (n_rows,)
         Distance to the nearest center, and that center.
     classified : Classified
     """
 
-    def __init__(self, setting: Setting, centers: Floats, cap: float) -> None:
+    def __init__(
+        self, setting: Setting, centers: Floats, cap: float, table: Floats | None = None
+    ) -> None:
         self.setting = setting
         self.centers = centers
         self.cap = cap
-        found = at_cap(setting.sample, cap).assign(centers, distances=True, memberships=False)
-        assert found.distances is not None
-        self.distances: Floats = found.distances.astype(np.float64)
-        self.labels: NDArray[np.integer] = found.labels
+        self.distances, self.labels = _nearest(setting.sample, centers, table)
         self.weights = setting.sample.data.weights_or_ones()
         self.radii = trimmed_radii(self.distances, self.labels, self.weights, len(centers), cap)
         self.widths = self._widths()
@@ -169,6 +173,19 @@ class Candidate:
                 break
             found = found.refitted(cap)
         return found
+
+
+def _nearest(
+    sample: ResidentEngine, centers: Floats, table: Floats | None
+) -> tuple[Floats, NDArray[np.integer]]:
+    """Distance of each row to the nearest center, and that center."""
+    if table is not None:
+        labels = table.argmin(axis=1)
+        return table[np.arange(len(labels)), labels], labels
+    hard = sample.with_problem(Problem(L21(), Hard()))
+    found = hard.assign(centers, distances=True, memberships=False)
+    assert found.distances is not None
+    return found.distances.astype(np.float64), found.labels
 
 
 def search(
@@ -267,34 +284,40 @@ def _divided(
 
 
 def _reduced(candidate: Candidate) -> Candidate:
-    """Most likely candidate with one center less, of some that are tried."""
-    tried = [Candidate(candidate.setting, c, candidate.cap) for c in _fewer(candidate)]
-    return max(tried, key=lambda found: found.log_likelihood)
+    """Most likely candidate with one center less, of some that are tried.
 
-
-def _fewer(candidate: Candidate) -> Iterator[Floats]:
-    """Centers with one less: without one missed little, or the widest; close pairs merged."""
-    centers, masses = candidate.centers, candidate.masses
+    Tried are those without a center that is missed little, or without the widest, and those in
+    which two close centers are merged.
+    """
+    setting, centers, cap = candidate.setting, candidate.centers, candidate.cap
+    table = setting.sample.distances(centers).astype(np.float64)
     widths = np.where(np.isfinite(candidate.widths), candidate.widths, 0.0)
-    dispensable = np.argsort(_losses_without(candidate), kind="stable")[:DISPENSABLE]
-    for k in {*map(int, dispensable), int(np.argmax(widths))}:
-        yield np.delete(centers, k, axis=0)
+    dispensable = np.argsort(_losses_without(candidate, table), kind="stable")[:DISPENSABLE]
+    tried = [
+        Candidate(setting, np.delete(centers, k, axis=0), cap, np.delete(table, k, axis=1))
+        for k in {*map(int, dispensable), int(np.argmax(widths))}
+    ]
     sums = np.maximum(widths[:, None] + widths, np.finfo(float).tiny)
     gaps = cdist(centers, centers) / sums
     gaps[np.tril_indices(len(gaps))] = np.inf
     for pair in np.argsort(gaps, axis=None)[:CLOSE_PAIRS]:
         i, j = divmod(int(pair), len(gaps))
-        merged = centers.copy()
-        merged[i] = np.average(centers[[i, j]], axis=0, weights=masses[[i, j]] + 1e-12)
-        yield np.delete(merged, j, axis=0)
+        merged, distances = np.delete(centers, j, axis=0), np.delete(table, j, axis=1)
+        shares = candidate.masses[[i, j]] + np.finfo(float).tiny
+        merged[i] = np.average(centers[[i, j]], axis=0, weights=shares)
+        distances[:, i] = setting.sample.distances(merged[[i]])[:, 0]
+        tried.append(Candidate(setting, merged, cap, distances))
+    return max(tried, key=lambda found: found.log_likelihood)
 
 
-def _losses_without(candidate: Candidate) -> Floats:
-    """Log-likelihood that is lost without each center, if no other width or share changes."""
+def _losses_without(candidate: Candidate, table: Floats) -> Floats:
+    """Log-likelihood that is lost without each center, if no other width or share changes.
+
+    ``table`` has the distances of the rows to the centers.
+    """
     rows = np.arange(len(candidate.labels))
-    table = candidate.setting.sample.distances(candidate.centers).astype(np.float64)
-    table[rows, candidate.labels] = np.inf
-    second = table.argmin(axis=1)
+    second = np.argpartition(table, 1, axis=1)[:, :2]
+    second = np.where(second[:, 0] == candidate.labels, second[:, 1], second[:, 0])
     with np.errstate(divide="ignore", invalid="ignore"):
         widths, dimension = candidate.widths[second], candidate.setting.intrinsic.dimension
         other = gaussian_log_density(table[rows, second], widths, dimension)
