@@ -1,0 +1,1 @@
+"""Results of estimators as they come, over many seeds; ``python -m benchmarks.stability``."""
