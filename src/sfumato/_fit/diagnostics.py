@@ -258,9 +258,9 @@ def unstable_fit(stability: float) -> FitWarning:
     """Warning that independent searches have ended with different clusters."""
     return FitWarning(
         UnstableFitWarning,
-        f"the best two searches from independent seeds ended with different clusters (adjusted "
-        f"Rand index {stability:.2f}), so that others may come with another random_state; give "
-        "more starts (n_init=30) and keep the best, or another n_clusters.",
+        f"searches from independent seeds ended with different clusters (adjusted Rand index "
+        f"{stability:.2f}), so that others may come with another random_state; give more starts "
+        "(n_init=30) and keep the best, or another n_clusters.",
     )
 
 

@@ -134,7 +134,7 @@ def fit(
         file.finish(best.number, best.descent)
     task.end(best.descent.centers)
     solution = best.descent.solution()
-    stability = initializer.stability
+    stability = initializer.stability(best.descent.centers)
     if stability is None and second is not None:
         stability = _agreement(engine, best.descent.centers, second)
     lifted = replace(solution, centers=projection.lift(solution.centers))

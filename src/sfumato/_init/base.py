@@ -103,9 +103,11 @@ class Initializer(BaseEstimator, ABC):
         """Intrinsic dimension of the clusters, if ``prepare`` found it."""
         return None
 
-    @property
-    def stability(self) -> float | None:
-        """Agreement of independent searches for the centers, 1 if they are the same."""
+    def stability(self, centers: Floats) -> float | None:
+        """Agreement of independent searches, and of a fit with them, 1 if all are the same.
+
+        None if there were no searches.
+        """
         return None
 
     def keeps_clusters(self, problem: Problem) -> bool:

@@ -95,9 +95,10 @@ class RobustSeeds(Initializer):
     def intrinsic(self) -> Intrinsic | None:
         return None if self._search is None else self._search.intrinsic
 
-    @property
-    def stability(self) -> float | None:
-        return None if self._search is None or self._ordinary else self._search.stability
+    def stability(self, centers: Floats) -> float | None:
+        if self._search is None or self._ordinary:
+            return None
+        return min(self._search.stability, self._search.agreement_with(centers))
 
     def keeps_clusters(self, problem: Problem) -> bool:
         if self._search is None or self._ordinary or not self._search.agree:
@@ -162,6 +163,8 @@ class Found(NamedTuple):
     cap : float
     labels : ndarray of shape (n_rows,)
         Nearest center of each row of the sample.
+    inside : ndarray of shape (n_rows,), bool
+        Rows that are not outliers.
     scores : ndarray of shape (n_rows,)
         Log-likelihood of each row, or minus its loss; larger is better.
     """
@@ -169,7 +172,14 @@ class Found(NamedTuple):
     centers: Floats
     cap: float
     labels: NDArray[np.integer]
+    inside: NDArray[np.bool_]
     scores: Floats
+
+    def agreement(self, labels: NDArray[np.integer]) -> float:
+        """Adjusted Rand index with other labels, of the rows that are not outliers."""
+        if not self.inside.any():
+            return 1.0
+        return float(adjusted_rand_score(self.labels[self.inside], labels[self.inside]))
 
 
 class Search:
@@ -197,6 +207,7 @@ class Search:
         self._n_clusters = n_clusters
         large = engine.subsample(sample_rows(n_clusters), fixed)
         self._sample = large.subsample(search_rows(n_clusters), fixed)
+        self._hard = self._sample.with_problem(Problem(L21(), Hard()))
         self._weights = self._sample.data.weights_or_ones()
         self.intrinsic = intrinsic_dimension(large, n_clusters)
         self._background = Background.of(self._sample)
@@ -204,9 +215,11 @@ class Search:
         given = loss.bounded and loss.is_resolved
         self._given = loss.cutoff if given else None
         self._setting: Setting | None = self._new_setting(self._sample)
-        self._found = [self._another()]
+        # The first search is the same for every generator, so that what follows from it is, too.
+        self._found = [self._another(np.random.RandomState(SAMPLE_SEED))]
+        self._first = self._found[0]
         while len(self._found) < MAX_SEARCHES and not self.agree:
-            self._found.append(self._another())
+            self._found.append(self._another(self._rng))
             self._found.sort(key=self._quality, reverse=True)
         self._estimated = not given and self._setting is not None and loss.bounded
         self.cap = self.best.cap if self._given is None else self._given
@@ -218,17 +231,19 @@ class Search:
     def _new_setting(self, sample: ResidentEngine) -> Setting:
         return Setting.of(sample, self.intrinsic, self._background)
 
-    def _another(self) -> Found:
+    def _another(self, rng: np.random.RandomState) -> Found:
         """Result of another search; of a short fit, if clusters have too few rows."""
         if self._setting is not None:
-            found = search(self._setting, self._n_clusters, self._rng, self._given)
+            found = search(self._setting, self._n_clusters, rng, self._given)
             if found is not None:
-                return Found(found.centers, found.cap, found.labels, found.scores)
+                inside = ~found.classified.outlying
+                return Found(found.centers, found.cap, found.labels, inside, found.scores)
             self._setting = None
         cap = np.inf if self._given is None else self._given
-        centers = capped_fit(self._sample, cap, self._n_clusters, self._rng).centers
+        centers = capped_fit(self._sample, cap, self._n_clusters, rng).centers
         seen = at_cap(self._sample, cap).assign(centers, distances=True, memberships=False)
-        return Found(centers, cap, seen.labels, -np.minimum(seen.distances, cap))
+        scores = -np.minimum(seen.distances, cap)
+        return Found(centers, cap, seen.labels, seen.distances < cap, scores)
 
     def _quality(self, found: Found) -> float:
         return float(np.average(found.scores, weights=self._weights))
@@ -243,7 +258,7 @@ class Search:
         """Adjusted Rand index of the best two searches."""
         if len(self._found) == 1:
             return 1.0 if self._n_clusters == 1 else 0.0
-        return agreement(*(found.labels for found in self._found[:2]))
+        return self.best.agreement(self._found[1].labels)
 
     @property
     def agree(self) -> bool:
@@ -276,11 +291,19 @@ class Search:
         return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / len(falls)))
 
     def keeps_clusters(self, problem: Problem) -> bool:
-        """Whether a fit of the problem to the sample, from the best centers, keeps the labels."""
+        """Whether a fit of the problem to the sample, from the first search, keeps its labels."""
         sample = self._sample.with_problem(problem)
-        centers = solve(sample, self.best.centers, KEEPING_FIT).centers
-        after = at_cap(self._sample, self.cap).assign(centers, memberships=False).labels
-        return agreement(self.best.labels, after) >= KEPT_LABELS
+        centers = solve(sample, self._first.centers, KEEPING_FIT).centers
+        return self._first.agreement(self._labels(centers)) >= KEPT_LABELS
+
+    def agreement_with(self, centers: Floats) -> float:
+        """Adjusted Rand index of the best search and of a fit with some centers."""
+        return self.best.agreement(self._labels(centers))
+
+    def _labels(self, centers: Floats) -> NDArray[np.integer]:
+        """Nearest center of each row of the sample."""
+        found: NDArray[np.integer] = self._hard.assign(centers, memberships=False).labels
+        return found
 
     def ordinary_seeds(self, engine: Engine, rng: np.random.RandomState) -> Floats:
         """Seeds of the L2,1 loss.
@@ -298,11 +321,6 @@ class Search:
         distances = hard.assign(centers, distances=True, memberships=False).distances
         assert distances is not None
         return bool(distances.max() <= self.cap)
-
-
-def agreement(labels: NDArray[np.integer], others: NDArray[np.integer]) -> float:
-    """Adjusted Rand index of two clusterings."""
-    return float(adjusted_rand_score(labels, others))
 
 
 def all_within(engine: Engine, centers: Floats, cap: float) -> bool:

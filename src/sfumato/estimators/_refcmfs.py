@@ -131,14 +131,15 @@ class CappedREFCMFS(BaseFuzzyClustering):
         Number of clusters.
     cap : float or "auto", default="auto"
         Distance from which on the loss is constant. "auto" lies just beyond the radius of the
-        widest cluster. It is estimated from a sample of bounded size, without knowing the share of
-        outliers, and kept as ``cap_``. It is infinite where clusters have fewer than 8 rows on
-        average.
+        widest cluster. Of many caps and seeds, on a sample of bounded size, the one is taken under
+        which clusters and outliers are the most likely; it is kept as ``cap_``. It is infinite
+        where clusters have fewer than 8 rows on average.
     n_active : int or "auto", default="auto"
         Memberships per row; "auto" is ``min(5, n_clusters)``.
     fuzzifier : float or "auto", default="auto"
         Exponent r > 1 of the memberships. "auto" is ``1 + 1/D``, D being the intrinsic dimension of
-        the clusters, estimated from rows within the cap and kept as ``intrinsic_dimension_``.
+        the clusters, estimated from the data and kept as ``intrinsic_dimension_``. It is smaller
+        where a small cluster would otherwise be lost beside a large one.
     init : str, array-like, Initializer or callable, default="auto"
         Initial centers; see :class:`FuzzyClustering`.
     n_init : int or "auto", default="auto"
