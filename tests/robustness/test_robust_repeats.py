@@ -165,7 +165,8 @@ def test_where_there_is_nothing_to_be_robust_against_the_fit_is_the_plain_one(
     )
     assert np.isfinite(capped.cap_)
     assert_array_equal(capped.labels_, plain.labels_)
-    assert_allclose(capped.cluster_centers_, plain.cluster_centers_, rtol=1e-4)
+    rtol = 1e-4 if dtype == np.float64 else 1e-3  # Float32 fits stop a little earlier or later.
+    assert_allclose(capped.cluster_centers_, plain.cluster_centers_, rtol=rtol)
 
 
 @every_seed

@@ -111,7 +111,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         Exponent of the memberships; NaN if the rule has none.
     gamma_ : float
         Strength of the quadratic penalty; NaN if the rule has none.
-    intrinsic_dimension_ : int or None
+    intrinsic_dimension_ : float or None
         Estimated dimension of the clusters; None if no parameter needed it.
     n_samples_seen_ : int
         Number of rows of positive weight, over all batches.

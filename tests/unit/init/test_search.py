@@ -129,6 +129,17 @@ def test_the_true_centers_are_likelier_than_others():
         assert Candidate(setting, worse, 6.0).log_likelihood < true.log_likelihood - 0.05
 
 
+def test_a_cluster_is_at_least_of_the_typical_width():
+    """So that a few rows in one place are not worth more than a cluster."""
+    X, centers = clusters(SQUARE, [300] * 4)
+    X = np.vstack([X, 40 + 0.01 * np.random.default_rng(0).normal(size=(20, 3))])
+    setting = setting_of(X, 5)
+    found = Candidate(setting, np.vstack([centers, [[40.0, 40, 40]]]), 6.0)
+    typical = setting.intrinsic.distance / chi_median(setting.intrinsic.dimension)
+    assert found.widths[-1] == pytest.approx(typical)
+    assert found.widths.min() == found.widths[-1] > 0.8
+
+
 def test_the_cap_settles_at_the_radius_of_the_clusters():
     """Four robust deviations, of which one in 30,000 rows of a Gaussian lies beyond."""
     X, centers = clusters(SQUARE, [1000] * 4)
