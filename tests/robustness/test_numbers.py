@@ -12,7 +12,10 @@ from sfumato._solvers.descent import Stopping
 MODULES = (
     "_init.base",
     "_init.short_fits",
-    "_init.auto_cap",
+    "_init.dimension",
+    "_init.first_cap",
+    "_init.likelihood",
+    "_init.search",
     "_init.robust",
     "_outliers",
     "_fit.auto",

@@ -18,8 +18,8 @@ from sfumato import (
     SimREFCMFS,
     Squared,
 )
-from sfumato._init import auto_cap, short_fits
-from sfumato._init.auto_cap import first_cap
+from sfumato._init import search, short_fits
+from sfumato._init.first_cap import first_cap
 from sfumato._init.robust import RobustSeeds, automatic_cutoff, search_rows
 from sfumato._outliers import FALSE_ALARMS
 from sfumato.datasets import make_blobs_with_outliers
@@ -194,10 +194,10 @@ def test_the_sample_is_bounded(dtype, weighted, monkeypatch):
         seen.append(sample.n_rows)
         return first_cap(sample, n_clusters, rng)
 
-    monkeypatch.setattr(auto_cap, "first_cap", spy)
+    monkeypatch.setattr(search, "first_cap", spy)
     sample = contaminated(n_rows=20_000)
     cap = cap_of(sample.data.astype(dtype), row_weights(20_000) if weighted else None)
-    assert seen == [search_rows(6)]
+    assert set(seen) == {search_rows(6)}
     assert cap == pytest.approx(cap_of(sample.data), rel=0.1)
 
 
@@ -211,7 +211,7 @@ def test_seeding_looks_at_the_sample_alone(monkeypatch):
 
     monkeypatch.setattr(short_fits, "greedy_seeds", spy)
     FuzzyCMeans(6, init="robust", random_state=0).fit(contaminated(n_rows=20_000).data)
-    assert set(seen) == {search_rows(6)}
+    assert max(seen) == search_rows(6)
 
 
 def test_the_sample_grows_with_the_clusters_alone():

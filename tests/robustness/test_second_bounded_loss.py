@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato import Capped, FuzzyClustering
-from sfumato._init import short_fits
+from sfumato._init import search
 from sfumato.datasets import make_blobs_with_outliers
 from sfumato.losses import Loss
 from tests.catalogue import each, every_membership
@@ -102,13 +102,13 @@ def test_the_cutoff_is_the_cap_that_would_be_found():
 @pytest.fixture
 def seeded(monkeypatch) -> Iterator[list[int]]:
     """Short capped fits that were made."""
-    made, capped_fit = [], short_fits.capped_fit
+    made, capped_fit = [], search.capped_fit
 
     def spy(sample, cap, *others):
         made.append(cap)
         return capped_fit(sample, cap, *others)
 
-    monkeypatch.setattr(short_fits, "capped_fit", spy)
+    monkeypatch.setattr(search, "capped_fit", spy)
     return made
 
 

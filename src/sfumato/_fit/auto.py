@@ -64,11 +64,23 @@ def tune(
         weights = pilot.sample.data.weights_or_ones()
         return Tuned(replace(problem, membership=rule.tuned_to_losses(losses, weights)))
     found = initializer.intrinsic or intrinsic_dimension(engine, n_clusters, n_features)
-    dimension, factor = found.dimension, 1
-    degree = problem.loss.degree
-    tuned = replace(problem, membership=rule.tuned_to_dimension(dimension, degree))
-    while factor < MAX_HARDENING and not initializer.keeps_clusters(tuned):
-        factor *= 2
-        tuned = replace(problem, membership=rule.tuned_to_dimension(factor * dimension, degree))
+    dimension = found.dimension
+    tuned = _keeping_clusters(problem, dimension, initializer)
     clipped = "upper" if found.limited else "lower" if dimension == MAX_DIMENSION else None
     return Tuned(tuned, dimension, clipped)
+
+
+def _keeping_clusters(problem: Problem, dimension: float, initializer: Initializer) -> Problem:
+    """Problem with the fuzzifier of a dimension, or the largest smaller one that keeps clusters.
+
+    It is that of the dimension if no smaller one does: there may be more clusters than centers, and
+    then other pairs of clusters can share a center, whatever the fuzzifier.
+    """
+    factors = 2 ** np.arange(int(np.log2(MAX_HARDENING)) + 1)
+    rules = [
+        problem.membership.tuned_to_dimension(float(factor * dimension), problem.loss.degree)
+        for factor in factors
+    ]
+    tried = (replace(problem, membership=rule) for rule in rules)
+    matched = replace(problem, membership=rules[0])
+    return next((each for each in tried if initializer.keeps_clusters(each)), matched)

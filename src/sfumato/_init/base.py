@@ -55,8 +55,8 @@ class Initializer(BaseEstimator, ABC):
     """A method that proposes initial centers.
 
     A fit works on a copy without fitted state, as made by ``sklearn.base.clone``. It calls
-    ``prepare`` once, then ``pilot`` if a parameter of the membership rule is "auto", and then
-    ``centers`` once per start. Only ``centers`` must be defined.
+    ``prepare`` once, then ``pilot`` if gamma is "auto", and then ``centers`` once per start. Only
+    ``centers`` must be defined.
 
     Attributes
     ----------

@@ -33,8 +33,8 @@ from sfumato._typing import Floats
 SAMPLE_SEED = 0
 """Seed of the sample. It does not depend on ``random_state``: what is estimated is a property of
 the data."""
-PROBES, MIN_PROBES, PROBE_VALUES = 64, 16, 1 << 21
-"""Rows from which the modes are sought: 64, or fewer in very many dimensions, such that they have
+STARTS, MIN_STARTS, START_VALUES = 64, 16, 1 << 21
+"""Rows from which mean shift starts: 64, or fewer in very many dimensions, such that they have
 at most 2 million values (16 MB), but at least 16. Chosen by hand."""
 NEIGHBOR_SHARE = 0.45
 """Weight of the neighbors that are averaged, over that of an average cluster. Between a quarter and
@@ -141,7 +141,7 @@ def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomSta
         NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * float(positive.mean())
     )
     mass = min(mass, float(positive.sum()) / 2)
-    count = int(np.clip(PROBE_VALUES // sample.n_features, MIN_PROBES, PROBES))
+    count = int(np.clip(START_VALUES // sample.n_features, MIN_STARTS, STARTS))
     centers = sample.take(draw(weights, sample.order(), count, rng))
     radii = np.zeros(count)
     moving = np.arange(count)

@@ -152,6 +152,20 @@ class Candidate:
         counted &= self.masses >= CORE_SHARE * self.masses.sum() / len(self.centers)
         return float(np.max(radii[counted], initial=0.0)) or self.cap
 
+    def final_cap(self) -> float:
+        """Cap that the radii of the clusters imply, after a few iterations at it.
+
+        It is found from any cap near it: the cap of the candidate may exclude part of its widest
+        cluster, and depends on the seeds.
+        """
+        found = self
+        for _ in range(MAX_CAP_ROUNDS):
+            cap = found.cap_of_inliers()
+            if abs(cap - found.cap) <= CAP_TOLERANCE * found.cap:
+                break
+            found = found.refitted(cap)
+        return cap
+
     def cap_of_inliers(self) -> float:
         """Largest radius of a cluster, from the rows that are not outliers, whatever the cap."""
         inliers = np.where(self.classified.outlying, 0.0, self.weights)
@@ -298,7 +312,8 @@ def _reduced(candidate: Candidate) -> Candidate:
         for k in {*map(int, dispensable), int(np.argmax(widths))}
     ]
     sums = np.maximum(widths[:, None] + widths, np.finfo(float).tiny)
-    gaps = cdist(centers, centers) / sums
+    with np.errstate(over="ignore"):  # Two clusters without a width are infinitely far apart.
+        gaps = cdist(centers, centers) / sums
     gaps[np.tril_indices(len(gaps))] = np.inf
     for pair in np.argsort(gaps, axis=None)[:CLOSE_PAIRS]:
         i, j = divmod(int(pair), len(gaps))

@@ -6,8 +6,9 @@ from scipy.stats import ortho_group
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato import L21, REFCMFS, RSFKM, Capped, Hard, Power, Simplex, SimREFCMFS, Squared
-from sfumato._fit.auto import intrinsic_dimension, tune
+from sfumato._fit.auto import MAX_HARDENING, tune
 from sfumato._init.base import GivenCenters, KMeansPlusPlus, pilot_rows
+from sfumato._init.dimension import MAX_DIMENSION, Intrinsic
 from sfumato._problem import Problem
 from tests.catalogue import (
     DTYPES,
@@ -19,7 +20,7 @@ from tests.catalogue import (
     row_weights,
 )
 
-DIMENSIONS = [2, 5, 10, 30, 60, 200, 1000]
+DIMENSIONS = [2, 5, 10, 30, 60, 200, 800]
 
 
 def separated(n_clusters, dimension, separation, n_rows=100, seed=0):
@@ -36,17 +37,7 @@ def embedded(X, n_features):
     return X @ rotation[: X.shape[1]]
 
 
-# The dimension.
-
-
-@every_engine
-@pytest.mark.parametrize("dimension", DIMENSIONS)
-def test_dimension_of_gaussian_clusters(engine_name, dimension):
-    X, truth = separated(4, dimension, 60, n_rows=500)
-    X = np.hstack([X, np.zeros_like(X)])  # so that the number of features is no bound
-    middles = np.array([X[truth == k].mean(axis=0) for k in range(4)])
-    found = intrinsic_dimension(make_engine(engine_name, X, L21(), Hard()), middles)
-    assert found == pytest.approx(dimension, rel=0.1)
+# The dimension; see also tests/unit/init/test_dimension.py.
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS[:5])
@@ -69,11 +60,11 @@ def test_fuzzifier_matches_the_dimension(preset, dimension):
 def test_scale_offset_and_rotation_do_not_change_the_dimension():
     X, _ = separated(4, 10, 60)
     rotation = ortho_group.rvs(10, random_state=1)
-    dimensions = {
+    dimensions = [
         REFCMFS(4, random_state=0).fit(other).intrinsic_dimension_
         for other in (X, 1e-3 * X, 1e6 * X, X + 1e3, X @ rotation, X[:, ::-1])
-    }
-    assert len(dimensions) == 1
+    ]
+    np.testing.assert_allclose(dimensions, dimensions[0], rtol=1e-6)
 
 
 def test_weights_count_like_copies():
@@ -83,21 +74,6 @@ def test_weights_count_like_copies():
     repeated = REFCMFS(3, random_state=0).fit(np.repeat(X, copies, axis=0))
     assert weighted.intrinsic_dimension_ == repeated.intrinsic_dimension_
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
-
-
-@every_engine
-def test_clusters_that_say_nothing_leave_the_number_of_features(engine_name):
-    """Four clusters of four rows; then all rows on centers of their own."""
-    X, _ = separated(4, 3, 60, n_rows=4)
-    engine = make_engine(engine_name, X, L21(), Hard())
-    assert intrinsic_dimension(engine, X[::4] + 1) == 3
-    assert intrinsic_dimension(engine, X) == 3
-
-
-def test_dimension_is_at_least_one():
-    heavy_tail = np.random.default_rng(0).standard_cauchy(size=(500, 3))
-    engine = make_engine("reference", heavy_tail, L21(), Hard())
-    assert intrinsic_dimension(engine, np.zeros((1, 3))) == 1
 
 
 # The fuzzifier.
@@ -133,24 +109,73 @@ def test_only_what_waits_is_tuned():
     rng = np.random.RandomState(0)
     for rule in (Hard(), Power(2, 1.5), Simplex(gamma=1.0), Simplex(n_active=2)):
         engine = make_engine("reference", blobs(), L21(), rule)
-        problem, dimension = tune(engine, 5, KMeansPlusPlus(), rng)
-        assert problem is engine.problem
-        assert dimension is None
+        tuned = tune(engine, 5, KMeansPlusPlus(), rng)
+        assert tuned.problem is engine.problem
+        assert tuned.dimension is None
     for rule in (Power(2, "auto"), Simplex(gamma="auto")):
         engine = make_engine("reference", blobs(), L21(), rule)
-        problem, _ = tune(engine, 5, KMeansPlusPlus(), rng)
-        assert problem.membership.is_resolved
+        assert tune(engine, 5, KMeansPlusPlus(), rng).problem.membership.is_resolved
 
 
-def test_the_pilot_starts_from_given_centers():
+def test_the_fuzzifier_does_not_depend_on_the_centers_or_the_generator():
     """Two clusters in the data, and the given centers both in one of them."""
     X, _ = separated(2, 3, 60)
     engine = make_engine("reference", X, L21(), Power(1, "auto"))
-    rng = np.random.RandomState(0)
-    before = rng.get_state()[1].copy()
-    problem, dimension = tune(engine, 2, GivenCenters(X[:2]), rng)
-    assert problem.membership.fuzzifier == 1 + 1 / dimension
-    np.testing.assert_array_equal(rng.get_state()[1], before)
+    found = set()
+    for initializer in (GivenCenters(X[:2]), GivenCenters(X[[0, -1]]), KMeansPlusPlus()):
+        for seed in range(2):
+            rng = np.random.RandomState(seed)
+            state = rng.get_state()[1].copy()
+            tuned = tune(engine, 2, initializer, rng)
+            np.testing.assert_array_equal(rng.get_state()[1], state)
+            found.add((tuned.problem.membership.fuzzifier, tuned.dimension, tuned.clipped))
+    assert len(found) == 1
+    fuzzifier, dimension, clipped = found.pop()
+    assert fuzzifier == 1 + 1 / dimension
+    assert clipped is None
+
+
+class Fussy(KMeansPlusPlus):
+    """Clusters of a given dimension, lost where the fuzzifier is above a limit."""
+
+    def __init__(self, found, limit):
+        self.found = found
+        self.limit = limit
+
+    @property
+    def intrinsic(self):
+        return self.found
+
+    def keeps_clusters(self, problem):
+        return problem.membership.fuzzifier <= self.limit
+
+
+@pytest.mark.parametrize(
+    ("limit", "factor"),
+    [(2.0, 1), (1.25, 1), (1.2, 2), (1.125, 2), (1.05, 8), (1.02, 16), (1.01, 1)],
+)
+def test_the_fuzzifier_is_lowered_until_the_clusters_are_kept(limit, factor):
+    """In 4 dimensions: 1 + 1/4, 1 + 1/8, ..., 1 + 1/64. If none keeps them, it is the first."""
+    engine = make_engine("reference", blobs(), L21(), Power(2, "auto"))
+    tuned = tune(engine, 5, Fussy(Intrinsic(4.0), limit), np.random.RandomState(0))
+    assert tuned.problem.membership.fuzzifier == 1 + 1 / (4 * factor)
+    assert tuned.dimension == 4
+    assert factor <= MAX_HARDENING
+
+
+@pytest.mark.parametrize(
+    ("found", "clipped"),
+    [
+        (Intrinsic(1.0), None),
+        (Intrinsic(1.0, limited=True), "upper"),
+        (Intrinsic(MAX_DIMENSION), "lower"),
+        (Intrinsic(7.3), None),
+    ],
+    ids=["one", "below one", "largest", "within"],
+)
+def test_a_clipped_fuzzifier_is_named(found, clipped):
+    engine = make_engine("reference", blobs(), L21(), Power(2, "auto"))
+    assert tune(engine, 5, Fussy(found, 2.0), np.random.RandomState(0)).clipped == clipped
 
 
 @every_engine

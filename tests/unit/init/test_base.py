@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sfumato import REFCMFS, FuzzyClustering, Hard, Squared
+from sfumato import REFCMFS, RSFKM, FuzzyClustering, Hard, Squared
 from sfumato import _sampling as sampling
 from sfumato._init.base import GivenCenters, Initializer, KMeansPlusPlus, RandomRows, draw
 from sfumato._init.robust import RobustSeeds
@@ -254,13 +254,21 @@ class Recorded(Initializer):
         return RandomRows().centers(engine, n_clusters, rng) + self.shift
 
 
-@each("fuzzifier", (1.5, "auto"), ids=str)
-def test_an_estimator_takes_a_users_initializer(fuzzifier):
-    """It is prepared once; a pilot fit has three starts, where a parameter is "auto"."""
+@pytest.mark.parametrize(
+    ("model", "pilots"),
+    [
+        (REFCMFS(fuzzifier=1.5), 0),
+        (REFCMFS(fuzzifier="auto"), 0),
+        (RSFKM(gamma=1.0), 0),
+        (RSFKM(gamma="auto"), 3),
+    ],
+    ids=repr,
+)
+def test_an_estimator_takes_a_users_initializer(model, pilots):
+    """It is prepared once; a pilot fit has three starts, where gamma is "auto"."""
     Recorded.calls = []
-    model = REFCMFS(N_CLUSTERS, fuzzifier=fuzzifier, init=Recorded(), n_init=2, random_state=0)
+    model.set_params(n_clusters=N_CLUSTERS, init=Recorded(), n_init=2, random_state=0)
     found = model.fit(blobs())
-    pilots = 3 if fuzzifier == "auto" else 0
     assert Recorded.calls == ["prepare"] + (pilots + 2) * ["centers"]
     expected = model.set_params(init="random").fit(blobs())
     np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)

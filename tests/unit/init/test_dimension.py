@@ -1,0 +1,227 @@
+"""Intrinsic dimension of clusters: modes of the density, and the distances around them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import random_array
+from scipy.stats import chi, ortho_group
+
+from sfumato import L21, Hard
+from sfumato._init.dimension import (
+    Intrinsic,
+    RadialSpread,
+    find_modes,
+    intrinsic_dimension,
+    neighbors,
+    radial_spread,
+    radii_of_mass,
+    spreads,
+)
+from sfumato.datasets import make_blobs_with_outliers
+from tests.catalogue import csr, each, every_dtype, every_engine, make_engine, row_weights
+
+FIVE_DIMENSIONS = (1, 2, 5, 50, 500)
+
+
+def found(X, n_clusters, weights=None, engine_name="native"):
+    return intrinsic_dimension(make_engine(engine_name, X, L21(), Hard(), weights), n_clusters)
+
+
+def made(n_features=3, n_rows=2000, n_clusters=4, seed=0, **options):
+    return make_blobs_with_outliers(
+        n_rows,
+        n_features,
+        n_clusters=n_clusters,
+        random_state=seed,
+        **({"contamination": 0.0, "separation": 10.0} | options),
+    )
+
+
+# From distances to a dimension.
+
+
+@pytest.mark.parametrize("dimension", FIVE_DIMENSIONS)
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_the_dimension_inverts_the_moments_of_wilson_and_hilferty(dimension, scale):
+    """A chi-squared variable over D, to the power of 1/3, has mean 1 - u and variance u."""
+    u = 2 / (9 * dimension)
+    spread = RadialSpread(scale * (1 - u), scale * np.sqrt(u))
+    assert spread.dimension == pytest.approx(dimension, rel=1e-9)
+
+
+@pytest.mark.parametrize("dimension", FIVE_DIMENSIONS)
+def test_the_dimension_of_gaussian_distances(dimension):
+    """In one dimension, the transformed distances are less normal."""
+    distances = 3 * chi.rvs(dimension, size=20_000, random_state=0)
+    spread = radial_spread(distances, np.ones(20_000), 3 * chi.ppf(0.25, dimension))
+    assert spread.dimension == pytest.approx(dimension, rel=0.2 if dimension == 1 else 0.05)
+    if dimension > 1:
+        assert spread.radius == pytest.approx(3 * chi.ppf(0.99865, dimension), rel=0.03)
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 50])
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_rows_far_from_a_cluster_do_not_count(dimension, share):
+    distances = chi.rvs(dimension, size=5000, random_state=0)
+    edge = chi.ppf(0.99999, dimension)
+    far = np.random.default_rng(0).uniform(2 * edge, 50 * edge, size=int(5000 * share))
+    start = chi.ppf(0.25, dimension)
+    clean = radial_spread(distances, np.ones(5000), start)
+    both = np.concatenate([distances, far])
+    assert_allclose(radial_spread(both, np.ones(len(both)), start), clean, rtol=0.005)
+
+
+@pytest.mark.parametrize(
+    "distances",
+    [np.full(100, 2.0), np.zeros(100), np.arange(7.0), np.empty(0)],
+    ids=["at one distance", "in one place", "few", "none"],
+)
+def test_rows_that_tell_nothing(distances):
+    assert np.isnan(radial_spread(distances, np.ones(len(distances)), 2.0).dimension)
+
+
+# Neighbors.
+
+
+def test_neighbors_have_the_given_weight():
+    line = np.arange(10.0)[:, None]
+    engine = make_engine("native", line, L21(), Hard())
+    near, radii = neighbors(engine, np.array([[0.0], [5.1]]), 3.0)
+    assert_allclose(radii, [2.0, 1.1])
+    assert_array_equal(near.toarray().nonzero()[1], [0, 1, 2, 4, 5, 6])
+
+
+@pytest.mark.parametrize("mass", [0.5, 1, 7, 12, 1000])
+def test_a_radius_holds_a_mass(mass):
+    """Weights are copies: the radius is that among the copies."""
+    rng = np.random.default_rng(0)
+    distances, weights = rng.uniform(size=(4, 30)), rng.integers(1, 4, size=30).astype(float)
+    copies = np.repeat(distances, weights.astype(int), axis=1)
+    expected = radii_of_mass(copies, np.ones(copies.shape[1]), mass)
+    assert_array_equal(radii_of_mass(distances, weights, mass), expected)
+
+
+# Modes.
+
+
+@each("n_clusters", (2, 4, 6), ids=str)
+def test_modes_are_the_clusters_whatever_number_is_asked_for(n_clusters):
+    sample = made(3)
+    engine = make_engine("native", sample.data, L21(), Hard())
+    modes = find_modes(engine, n_clusters, np.random.RandomState(0))
+    assert len(modes.centers) == 4
+    distances = np.linalg.norm(sample.centers[:, None] - modes.centers, axis=2)
+    assert (distances.min(axis=1) < 0.5).all()
+    assert (np.diff(modes.radii) >= 0).all(), "densest first"
+
+
+def test_one_cluster_has_one_mode():
+    X = np.random.default_rng(0).normal(size=(1000, 5))
+    engine = make_engine("native", X, L21(), Hard())
+    assert len(find_modes(engine, 2, np.random.RandomState(0)).centers) == 1
+
+
+def test_places_without_a_valley_between_them_are_one_mode():
+    """Along a ridge of even density, mean shift stops almost everywhere."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3)) + rng.uniform(-10, 10, size=(4000, 1)) * [1, 0, 0]
+    engine = make_engine("native", X, L21(), Hard())
+    assert len(find_modes(engine, 6, np.random.RandomState(0)).centers) <= 3
+
+
+def test_sizes_and_gaps_of_clusters():
+    """Two Gaussians of width 1 in 3 dimensions, 40 apart."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3)) + np.repeat([[0.0], [40.0]], 2000, axis=0) * [1, 0, 0]
+    intrinsic = found(X, 2)
+    assert intrinsic.distance == pytest.approx(chi.median(3), rel=0.02)
+    assert intrinsic.gap == pytest.approx(40, rel=0.02)
+    assert not intrinsic.limited
+
+
+def test_a_wide_cluster_counts_like_its_rows():
+    """The masses are those within the radii, and a narrow cluster tells the same dimension."""
+    sample = made(4, width_ratio=4.0, size_ratio=3.0, n_rows=4000)
+    engine = make_engine("native", sample.data, L21(), Hard())
+    each_spread, masses, _ = spreads(engine, find_modes(engine, 4, np.random.RandomState(0)))
+    assert len(masses) == 4
+    assert sorted(masses) == pytest.approx(sorted(np.bincount(sample.target)), rel=0.05)
+    assert [spread.dimension for spread in each_spread] == pytest.approx([4] * 4, rel=0.2)
+
+
+# The estimate.
+
+
+@every_engine
+@pytest.mark.parametrize("dimension", [2, 5, 20])
+def test_the_dimension_of_gaussian_clusters(engine_name, dimension):
+    X = made(dimension, 4000).data
+    X = np.hstack([X, np.zeros_like(X)])  # So that the number of features is no limit.
+    assert found(X, 4, engine_name=engine_name).dimension == pytest.approx(dimension, rel=0.1)
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 20])
+def test_the_dimension_of_a_subspace(dimension):
+    rotation = ortho_group.rvs(60, random_state=0)[:dimension]
+    X = made(dimension, 4000).data @ rotation
+    assert found(X, 4).dimension == pytest.approx(dimension, rel=0.1)
+    assert found(X + 1e-4, 4).dimension == pytest.approx(found(X, 4).dimension, rel=1e-6)
+
+
+@every_dtype
+def test_neither_units_nor_order_nor_storage_matter(dtype):
+    X = made(5, contamination=0.1).data.astype(dtype)
+    shuffled = np.random.default_rng(1).permutation(len(X))
+    expected = found(X, 4).dimension
+    for other in (np.float32(1e3) * X, X + np.float32(8), X[shuffled], csr(X), X[:, ::-1].copy()):
+        tolerance = 1e-6 if dtype == np.float64 else 1e-3
+        assert found(other, 4).dimension == pytest.approx(expected, rel=tolerance)
+
+
+def test_sparse_rows_are_dense_rows():
+    values = random_array((500, 40), density=0.2, rng=np.random.default_rng(0)).toarray()
+    X = values + 5 * np.repeat(np.eye(4, 40), 125, axis=0)
+    assert_allclose(found(csr(X), 4), found(X, 4), rtol=1e-9)
+
+
+def test_a_weight_of_three_is_three_copies():
+    X = made(3, 900).data
+    assert_allclose(found(X, 4, np.full(900, 3.0)), found(np.repeat(X, 3, axis=0), 4), rtol=1e-6)
+    weights = np.random.default_rng(0).integers(1, 4, size=900)
+    assert_allclose(found(X, 4, weights), found(np.repeat(X, weights, axis=0), 4), rtol=1e-6)
+
+
+def test_scaling_all_weights_changes_nothing():
+    X, weights = made(3, 900).data, row_weights(900)
+    assert_allclose(found(X, 4, 8 * weights), found(X, 4, weights), rtol=1e-9)
+
+
+def test_a_weight_of_zero_is_absence():
+    X, weights = made(3, 900).data, row_weights(900)
+    padded = np.vstack([np.full((300, 3), 7.0), X])
+    assert_allclose(
+        found(padded, 4, np.concatenate([np.zeros(300), weights])), found(X, 4, weights), rtol=1e-9
+    )
+
+
+@every_engine
+def test_clusters_that_tell_nothing_leave_the_number_of_features(engine_name):
+    """A few rows; rows in three places; rows that all coincide."""
+    few = np.random.default_rng(0).normal(size=(7, 3))
+    places = np.repeat(10 * np.eye(3), 40, axis=0)
+    for X in (few, places, np.ones((50, 3))):
+        assert found(X, 3, engine_name=engine_name).dimension == 3
+
+
+def test_the_number_of_features_is_that_of_the_users_data():
+    engine = make_engine("native", np.ones((50, 3)), L21(), Hard())
+    assert intrinsic_dimension(engine, 2, n_features=700) == Intrinsic(700.0)
+    assert intrinsic_dimension(engine, 2, n_features=7000) == Intrinsic(1000.0)
+
+
+def test_the_dimension_is_at_least_one():
+    """Most rows in one place and the others far from it: below one dimension."""
+    heavy = np.random.default_rng(0).standard_normal((2000, 1)) ** 5
+    intrinsic = found(heavy @ np.ones((1, 3)), 1)
+    assert intrinsic.dimension == 1
+    assert intrinsic.limited
