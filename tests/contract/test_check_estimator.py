@@ -78,7 +78,7 @@ FOUR_COLUMNS = dict.fromkeys(
 
 
 # Some checks give fewer distinct rows than the eight clusters.
-@pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`", "ignore:.*distinct rows")
+@pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`", "ignore:.*distinct rows?")
 @parametrize_with_checks(DEFAULTS, expected_failed_checks=lambda _: FOUR_COLUMNS)
 def test_check_of_defaults(
     estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
@@ -86,7 +86,7 @@ def test_check_of_defaults(
     check(estimator)
 
 
-@pytest.mark.filterwarnings("ignore:.*distinct rows")
+@pytest.mark.filterwarnings("ignore:.*distinct rows?")
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csc_array])
 @pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda each: type(each).__name__)
 def test_defaults_on_sparse_rows(estimator: BaseEstimator, container: Callable[..., Any]) -> None:

@@ -280,7 +280,8 @@ def _fewer(candidate: Candidate) -> Iterator[Floats]:
     for k in {*map(int, dispensable), int(np.argmax(widths))}:
         yield np.delete(centers, k, axis=0)
     sums = np.maximum(widths[:, None] + widths, np.finfo(float).tiny)
-    gaps = cdist(centers, centers) / sums
+    with np.errstate(over="ignore"):  # Two clusters without a width are infinitely far apart.
+        gaps = cdist(centers, centers) / sums
     gaps[np.tril_indices(len(gaps))] = np.inf
     for pair in np.argsort(gaps, axis=None)[:CLOSE_PAIRS]:
         i, j = divmod(int(pair), len(gaps))
