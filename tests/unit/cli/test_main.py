@@ -167,21 +167,6 @@ class TestCluster:
         assert warning["category"] == "NotConvergedWarning"
         assert "raise `max_iter`" in warning["message"]
 
-    @pytest.mark.parametrize("streamed", [False, True])
-    def test_a_file_of_equal_rows_says_so(self, streamed, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        if streamed:
-            monkeypatch.setattr("sfumato.cli.cluster.memory_of_whole", lambda *_: 1 << 60)
-        Path("equal.csv").write_text("a,b\n" + 40 * "1,2\n")
-        result = run("cluster", "equal.csv", "--n-clusters", 3)
-        assert result.exit_code == 0
-        assert result.stderr.count("warning:") == 1
-        assert "only 1 distinct row of positive weight, fewer than --n-clusters 3" in result.stderr
-        assert "use --n-clusters <= 1" in result.stderr
-        assert ("Streamed" in result.stdout) is streamed
-        (warning,) = json.loads(Path("equal-clusters/summary.json").read_text())["warnings"]
-        assert warning["category"] == "FewRowsWarning"
-
     def test_many_clusters_are_not_all_listed(self, csv):
         result = run("cluster", csv, "--n-clusters", 30, "--exclude", "name")
         assert "10 smaller" in result.stdout
