@@ -95,6 +95,8 @@ def facts(model: Any) -> dict[str, Any]:
         "centers": model.cluster_centers_,
         "objective": model.objective_,
         "outcome": model.outcome_,
+        "stability": model.stability_,
+        "dimension": model.intrinsic_dimension_,
         "history": [(r.objective, r.shift, r.repairs, r.passes) for r in model.history_],
         "n_iter": model.n_iter_,
         "values": memberships.data,

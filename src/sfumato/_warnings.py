@@ -38,6 +38,10 @@ class UnstableFitWarning(ClusteringWarning, ConvergenceWarning):
     """Independent searches of one fit ended with different clusters."""
 
 
+class FewRowsWarning(ClusteringWarning, ConvergenceWarning):
+    """Fewer rows are distinct than there are clusters, so that some centers repeat others."""
+
+
 class EmptyClusterWarning(ClusteringWarning):
     """A cluster has no rows, or almost none.
 

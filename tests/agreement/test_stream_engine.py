@@ -299,7 +299,7 @@ def test_predictions_agree(estimator: Any) -> None:
     rows, new = blobs(400, 3, 4), blobs(100, 3, 4, seed=1)
     model = clone(estimator).set_params(init=start_of(estimator), n_threads=1).fit(rows)
     source = stream(new, chunk_rows=30)
-    for name in ("predict", "predict_proba", "transform", "score_outliers"):
+    for name in ("predict", "predict_proba", "transform", "score_outliers", "score_samples"):
         found, expected = getattr(model, name)(source), getattr(model, name)(new)
         assert isinstance(found, LazyArray)
         assert found.dtype == expected.dtype
@@ -310,10 +310,11 @@ def test_predictions_agree(estimator: Any) -> None:
     )
     found, expected = model.predict_membership(source).compute(), model.predict_membership(new)
     assert_array_equal(found.toarray(), expected.toarray())
-    assert model.score(source) == pytest.approx(model.score(new), rel=1e-12)
     weights = row_weights(100)
-    weighted = model.score(source, sample_weight=weights)
-    assert weighted == pytest.approx(model.score(new, sample_weight=weights), rel=1e-12)
+    for value in (model.score, model.objective):
+        for given in (None, weights):
+            expected = value(new, sample_weight=given)
+            assert value(source, sample_weight=given) == pytest.approx(expected, rel=1e-12)
 
 
 class Observer:

@@ -187,10 +187,10 @@ def test_the_fitted_estimator_can_predict(estimator: BaseEstimator, X: np.ndarra
     # The last is the model; the iterations before it are those of the history.
     _, last = recorder.fitted[-1]
     assert_array_equal(last.predict(new), model.predict(new))
-    scores = [-fitted.score(X) for task, fitted in recorder.fitted if task == "iteration"]
+    objectives = [fitted.objective(X) for task, fitted in recorder.fitted if task == "iteration"]
     recorded = [record.objective for record in model.history_]
     starts = np.cumsum([0, *iterations_of(recorder)])
-    found = [scores[begin:end] for begin, end in pairwise(starts)]
+    found = [objectives[begin:end] for begin, end in pairwise(starts)]
     assert any(len(s) == len(recorded) and np.allclose(s, recorded, rtol=1e-9) for s in found)
 
 
@@ -201,7 +201,7 @@ def test_a_callback_stops_the_iterations_of_a_start(X: np.ndarray) -> None:
     assert (model.n_iter_, len(model.history_)) == (1, 2)
     assert model.outcome_.reason is StopReason.STOPPED_BY_CALLBACK
     assert "callback" in str(model.outcome_)
-    assert_allclose(-model.score(X), model.history_[-1].objective, rtol=1e-12)
+    assert_allclose(model.objective(X), model.history_[-1].objective, rtol=1e-12)
 
 
 def test_a_callback_stops_the_starts(X: np.ndarray) -> None:
@@ -271,7 +271,7 @@ def test_progress_bar(estimator: BaseEstimator, X: np.ndarray, capsys: Any) -> N
 
 
 def test_scoring_monitor(X: np.ndarray) -> None:
-    monitor = ScoringMonitor(scoring=lambda model, X, y: {"objective": -model.score(X)})
+    monitor = ScoringMonitor(scoring=lambda model, X, y: {"objective": model.objective(X)})
     model = REFCMFS(3, fuzzifier=1.5, init=X[:3].copy()).set_callbacks(monitor)
     model.fit(X, y=np.zeros(len(X)))  # The monitor scores nothing where there is no y.
     rows = monitor.get_logs().data

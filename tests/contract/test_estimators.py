@@ -178,7 +178,7 @@ def test_repairs_are_in_the_history(X: np.ndarray) -> None:
 def test_attributes_of_the_rule_that_was_used(X: np.ndarray) -> None:
     power = REFCMFS(4, random_state=0).fit(X)
     assert power.n_active_ == 4
-    assert type(power.intrinsic_dimension_) is int
+    assert type(power.intrinsic_dimension_) is float
     assert power.fuzzifier_ == 1 + 1 / power.intrinsic_dimension_
     squared = SimREFCMFS(4, random_state=0).fit(X)
     assert squared.fuzzifier_ == 1 + 2 / squared.intrinsic_dimension_
@@ -221,6 +221,7 @@ FITTED = {
     "outcome_",
     "outlier_scores_",
     "outliers_",
+    "stability_",
 }
 
 

@@ -86,14 +86,14 @@ def test_transform_gives_distances(estimator: BaseEstimator, X: np.ndarray) -> N
 
 
 @every_estimator
-def test_score_is_minus_the_objective(estimator: BaseEstimator, X: np.ndarray) -> None:
+def test_objective_of_other_rows(estimator: BaseEstimator, X: np.ndarray) -> None:
     weights = row_weights(len(X))
     for given in (None, weights):
         model = clone(estimator).fit(X, sample_weight=given)
-        assert_allclose(model.score(X, sample_weight=given), -model.objective_, rtol=1e-12)
-    assert not np.isclose(model.score(X), model.score(X, sample_weight=weights), rtol=1e-3)
-    doubled = model.score(X, sample_weight=2 * weights)
-    assert_allclose(doubled, 2 * model.score(X, sample_weight=weights), rtol=1e-12)
+        assert_allclose(model.objective(X, sample_weight=given), model.objective_, rtol=1e-12)
+    assert not np.isclose(model.objective(X), model.objective(X, sample_weight=weights), rtol=1e-3)
+    doubled = model.objective(X, sample_weight=2 * weights)
+    assert_allclose(doubled, 2 * model.objective(X, sample_weight=weights), rtol=1e-12)
 
 
 def test_weights_enter_fit_predict(X: np.ndarray) -> None:
@@ -210,7 +210,9 @@ def test_pipeline(X: np.ndarray) -> None:
     assert_array_equal(labels, alone.labels_)
     assert_array_equal(pipeline.predict(X), labels)
     assert_array_equal(pipeline.predict_proba(X), alone.memberships_.toarray())
-    assert_allclose(pipeline.score(X), -alone.objective_, rtol=1e-12)
+    scaled = StandardScaler().fit_transform(X)
+    assert_allclose(pipeline.score(X), alone.score(scaled), rtol=1e-12)
+    assert_array_equal(pipeline.score_samples(X), alone.score_samples(scaled))
     assert_array_equal(pipeline.get_feature_names_out(), [f"refcmfs{k}" for k in range(4)])
     pipeline.set_params(refcmfs__n_active=1)
     assert pipeline.fit(X)[-1].n_active_ == 1
@@ -243,7 +245,8 @@ def test_metadata_routing(X: np.ndarray) -> None:
         alone = clone(model).fit(scaled, sample_weight=weights)
         assert_array_equal(pipeline[-1].cluster_centers_, alone.cluster_centers_)
         assert_array_equal(pipeline.fit_predict(X, sample_weight=weights), alone.labels_)
-        assert_allclose(pipeline.score(X, sample_weight=weights), -alone.objective_, rtol=1e-12)
+        expected = np.average(alone.score_samples(scaled), weights=weights)
+        assert_allclose(pipeline.score(X, sample_weight=weights), expected, rtol=1e-12)
         ignoring = clone(model).set_fit_request(sample_weight=False)
         scaler = StandardScaler().set_fit_request(sample_weight=True)
         plain = make_pipeline(scaler, ignoring).fit(X, sample_weight=weights)
@@ -251,8 +254,5 @@ def test_metadata_routing(X: np.ndarray) -> None:
         assert_array_equal(plain[-1].cluster_centers_, clone(model).fit(scaled).cluster_centers_)
         search = GridSearchCV(model, {"n_active": [1, 4]}, cv=2, error_score="raise")
         search.fit(X, sample_weight=weights)
-        assert_allclose(
-            search.best_estimator_.score(X, sample_weight=weights),
-            -search.best_estimator_.objective_,
-            rtol=1e-12,
-        )
+        best = search.best_estimator_
+        assert_allclose(best.objective(X, sample_weight=weights), best.objective_, rtol=1e-12)

@@ -62,7 +62,7 @@ class GoodEnough:
         X: Any = None,
         fitted_estimator: Any = None,
     ) -> bool:
-        return context.task_name.startswith("start") and -fitted_estimator.score(X) <= self.goal
+        return context.task_name.startswith("start") and fitted_estimator.objective(X) <= self.goal
 
     def teardown(self, estimator: Any, context: CallbackContext) -> None: ...
 

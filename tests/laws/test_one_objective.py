@@ -1,4 +1,4 @@
-"""One owner of the objective: the fit, the score, the history and the reference agree."""
+"""One owner of the objective: the fit, `objective`, the history and the reference agree."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def assert_one_objective(model, X, weights, dtype):
     reference = make_engine("reference", X, model.loss_, model.membership_, weights)
     centers = model.cluster_centers_.astype(np.float64)
     told = {
-        "score": -model.score(X, sample_weight=weights),
+        "objective": model.objective(X, sample_weight=weights),
         "history": model.history_[-1].objective,
         "reference sweep": reference.sweep(centers).objective,
         "reference assign": reference.assign(centers).objective,
@@ -84,7 +84,7 @@ def test_every_distinct_loss_and_membership(engine_name, loss, membership):
     model.set_params(init=start_near(X), tol=1e-4).fit(X, sample_weight=weights)
     if getattr(membership, "n_active", None) and not hasattr(membership, "fuzzifier"):
         # Each row has a gamma of its own, which the memberships alone do not tell.
-        assert -model.score(X, sample_weight=weights) == pytest.approx(model.objective_)
+        assert model.objective(X, sample_weight=weights) == pytest.approx(model.objective_)
         assert model.history_[-1].objective == pytest.approx(model.objective_)
     else:
         assert_one_objective(model, X, weights, np.float64)

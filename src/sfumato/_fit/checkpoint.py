@@ -28,7 +28,7 @@ from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Ste
 from sfumato.exceptions import ParameterError, ParameterTypeError
 from sfumato.files import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 """Number of the file format; files of another one are refused."""
 IRRELEVANT = {"checkpoint", "decay", "n_threads"}
 """Parameters on which the result of ``fit`` does not depend."""
@@ -51,8 +51,8 @@ class Checkpoint:
     rng_state : tuple
         State of the random numbers before the first is drawn.
     tuned : dict or None
-        Parameters that were "auto", and the number of the last start, of a fit to chunked data
-        whose starts were compared on a coreset.
+        Parameters that were "auto", what they were found from, the stability, and the number of the
+        last start, of a fit to chunked data whose starts were compared on a coreset.
     states : dict
         State of each start, by its number.
     """
@@ -201,7 +201,7 @@ class Place(NamedTuple):
         Number of the start with most iterations, counting from 1; None for the only one that passes
         over chunked data.
     iteration : int
-        Its last iteration, counting from 1.
+        Number of its iterations.
     """
 
     start: int | None
@@ -212,7 +212,8 @@ def stored_place(path: str | PathLike[str]) -> Place | None:
     """Place from which a fit would resume; None if there is no checkpoint that can be read."""
     try:
         header, _ = Checkpoint(Path(path), {}, None)._read()
-        done = {int(number): len(plain["history"]) for number, plain in header["starts"].items()}
+        # The first record of a history is at the initial centers.
+        done = {int(n): len(plain["history"]) - 1 for n, plain in header["starts"].items()}
         start = header["tuned"]["final"] if header["tuned"] else max(done, key=lambda n: done[n])
         return Place(None if header["tuned"] else start + 1, done[start])
     except Exception:  # No file, or a damaged one, which the fit refuses.

@@ -10,7 +10,6 @@ import inspect
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,17 @@ from numpy.typing import NDArray
 
 from sfumato._data import Data
 from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._fit.columns import dominant_column, has_unit_norms
 from sfumato._fit.fit import FitResult
-from sfumato._sampling import fixed_draw
 from sfumato._solvers.descent import StopReason
 from sfumato._solvers.refill import coincident_pairs, nearly_empty, rows_per_cluster
-from sfumato._typing import Floats
 from sfumato._warnings import (
     ClusteringWarning,
     CoincidentCentersWarning,
     CollapseWarning,
     DominantFeatureWarning,
     EmptyClusterWarning,
+    FewRowsWarning,
     FuzzifierRangeWarning,
     NotConvergedWarning,
     UnitNormWarning,
@@ -41,19 +40,6 @@ from sfumato.memberships import Membership
 LEAST_ROWS = 20
 """Rows below which columns and norms are not judged: so few may be alike by chance. Chosen by
 hand."""
-DOMINANT = 0.99
-"""Share of the total variance above which a column makes the clusters alone. Chosen by hand: all
-other columns change distances by half a percent."""
-TRIMMED = 0.005
-"""Share of the values of a column that is left out of its variance at either end, at least one, so
-that a few junk values do not count. Chosen by hand."""
-TRIMMED_COLUMNS = 64
-"""Columns with the largest variances, whose values are trimmed. Of all others the plain variance
-counts, which saves sorting them. Chosen by hand."""
-COLUMN_ROWS = 4096
-"""Rows from which the variances of columns are estimated, within a few percent. Chosen by hand."""
-UNIT = 1e-3
-"""Deviation of a norm from 1 that counts as rounding: that of vectors in half precision."""
 ALIKE = 0.05
 """Relative excess of the mean largest membership over that of equal ones, up to which all are
 alike. Chosen by hand; where two clusters can be told apart it is several times larger."""
@@ -139,7 +125,11 @@ class Outcome:
 
 
 def outcome_of(
-    result: FitResult, sample: ResidentEngine, seen: Assignment, names: Sequence[str] | None = None
+    result: FitResult,
+    sample: ResidentEngine,
+    seen: Assignment,
+    n_distinct: int,
+    names: Sequence[str] | None = None,
 ) -> Outcome:
     """Outcome of a fit.
 
@@ -150,6 +140,9 @@ def outcome_of(
         Engine on the fixed sample, or on all rows.
     seen : Assignment
         Assignment of the sample at the centers found, with distances and memberships.
+    n_distinct : int
+        Number of distinct rows of positive weight, as far as the number of clusters. If fewer, the
+        warning about them explains all that is found about the clusters.
     names : sequence of str, optional
         Names of the columns.
     """
@@ -157,11 +150,13 @@ def outcome_of(
     found: list[FitWarning] = []
     if reason is StopReason.OUT_OF_ITERATIONS:
         found.append(FitWarning(NotConvergedWarning, str(reason)))
-    found += _about_clusters(result, sample, seen)
-    if result.clipped is not None:
-        found.append(clipped_fuzzifier(result.engine.problem.membership, result.clipped))
-    if result.stability is not None and result.stability < STABLE:
-        found.append(unstable_fit(result.stability))
+    n_clusters = len(result.solution.centers)
+    if n_distinct < n_clusters:
+        found.append(few_rows(n_distinct, n_clusters))
+    else:
+        found += _about_clusters(result, sample, seen)
+        if result.clipped is not None:
+            found.append(clipped_fuzzifier(result.engine.problem.membership, result.clipped))
     found += _about_rows(sample.data, names)
     return Outcome(reason, tuple(found), result.stability)
 
@@ -179,7 +174,11 @@ def raise_warnings(estimator: Any, outcome: Outcome) -> None:
 def _about_clusters(
     result: FitResult, sample: ResidentEngine, seen: Assignment
 ) -> Iterator[FitWarning]:
-    """Warnings about memberships that are alike, centers in one place, and empty clusters."""
+    """Warnings about memberships that are alike, clusters that are, empty ones, and other searches.
+
+    Where memberships are alike or centers are in one place, labels are arbitrary, and independent
+    searches differ for this reason.
+    """
     centers = result.solution.centers
     collapsed = collapse(sample, seen)
     if collapsed is not None:
@@ -188,6 +187,8 @@ def _about_clusters(
     pairs = coincident_pairs(centers, sample, seen)
     if len(pairs):
         yield coincident_centers(pairs, len(centers), sample.problem.membership)
+    elif result.stability is not None and result.stability < STABLE:
+        yield unstable_fit(result.stability)
     rows = rows_per_cluster(result.engine, centers, (sample, seen))
     # Of two centers in one place, the second is nearest to no row.
     empty = np.setdiff1d(nearly_empty(rows), pairs[:, 1])
@@ -238,6 +239,17 @@ def coincident_centers(pairs: NDArray[np.intp], n_clusters: int, rule: Membershi
         CoincidentCentersWarning,
         f"centers {text} are in one place, so that only {fewer} of {n_clusters} clusters differ; "
         f"use n_clusters={fewer}, or {harder(rule)}.",
+    )
+
+
+def few_rows(count: int, n_clusters: int) -> FitWarning:
+    """Warning that fewer rows are distinct than there are clusters."""
+    rows = "row" if count == 1 else "rows"
+    return FitWarning(
+        FewRowsWarning,
+        f"X has only {count} distinct {rows} of positive weight, fewer than n_clusters="
+        f"{n_clusters}, so that some clusters have no rows and their centers repeat others; use "
+        f"n_clusters <= {count}.",
     )
 
 
@@ -298,87 +310,13 @@ def _about_rows(data: Data, names: Sequence[str] | None) -> Iterator[FitWarning]
             "if there are outliers.",
         )
     # On a circle, outliers do not crowd together as on spheres of more dimensions.
-    if data.n_features > 2 and all(np.abs(norms - 1).max() <= UNIT for norms in _norms(data)):
+    if data.n_features > 2 and has_unit_norms(data):
         yield FitWarning(
             UnitNormWarning,
             "all rows are vectors of length 1, so that distances are chords, sqrt(2 - 2 cosine), "
             "and none exceeds 2: do not scale the columns; rows far from all clusters are little "
             "farther than others, so look at `outlier_scores_` beside `outliers_`.",
         )
-
-
-def _norms(data: Data) -> Iterator[Floats]:
-    """Norms of the rows, block by block; sparse rows stay sparse."""
-    if data.is_sparse:
-        yield np.sqrt(data.rows.astype(np.float64).power(2).sum(axis=1))
-        return
-    for _, rows in data.blocks():
-        yield np.sqrt((rows**2).sum(axis=1))
-
-
-def dominant_column(data: Data) -> tuple[int, float, float] | None:
-    """Column with almost all of the variance, its share, and its deviation over that of the next.
-
-    Variances are trimmed, so that a few junk values in a column neither make it dominant nor hide
-    another that is. A column that varies only in the values trimmed, such as an indicator of a rare
-    category, counts with its plain variance against a dominant one.
-    """
-    if data.n_rows > COLUMN_ROWS:
-        data = data.take(fixed_draw(data.n_rows, COLUMN_ROWS))
-    weights, plain = data.weights_or_ones(), _variances(data)
-    largest = np.argsort(-plain, kind="stable")[:TRIMMED_COLUMNS]
-    trimmed = np.array([_trimmed_variance(each, weights) for each in _columns(data, largest)])
-    spread = plain.copy()
-    spread[largest] = np.where(trimmed > 0, trimmed, plain[largest])
-    best = int(np.argmax(trimmed))
-    column = int(largest[best])
-    share = trimmed[best] / spread.sum() if trimmed[best] > 0 else 0.0
-    others = np.delete(spread, column)
-    if share <= DOMINANT or not others.max() > 0:
-        return None
-    return column, float(share), float(np.sqrt(trimmed[best] / others.max()))
-
-
-def _variances(data: Data) -> Floats:
-    """Variance of each column; 0 for one that is constant but for rounding."""
-    weights = data.weights_or_ones()
-    weights = weights / weights.sum()  # So that sums of squares do not overflow.
-    mean, squares, magnitude = np.zeros((3, data.n_features))
-    if data.is_sparse:
-        rows = data.rows.astype(np.float64)
-        mean, squares = weights @ rows, weights @ rows.power(2)
-        np.maximum.at(magnitude, rows.indices, np.abs(rows.data))
-    else:
-        first = data.dense(slice(0, 1))[0]
-        for block, rows in data.blocks():
-            off = rows - first
-            mean += weights[block] @ off
-            squares += weights[block] @ off**2
-            magnitude = np.maximum(magnitude, np.abs(rows).max(axis=0))
-    variances = np.maximum(squares - mean**2, 0)
-    rounding = 16 * np.finfo(data.dtype).eps * magnitude
-    return np.where(variances > rounding**2, variances, 0.0)
-
-
-def _columns(data: Data, columns: NDArray[np.intp]) -> Iterator[Floats]:
-    """Values of some columns, one after the other."""
-    if not data.is_sparse:
-        yield from (np.asarray(data.rows[:, j], dtype=np.float64) for j in columns)
-        return
-    chosen = data.rows[:, columns].tocsc()
-    for begin, end in pairwise(chosen.indptr):
-        values = np.zeros(data.n_rows)
-        values[chosen.indices[begin:end]] = chosen.data[begin:end]
-        yield values
-
-
-def _trimmed_variance(values: Floats, weights: Floats) -> float:
-    """Variance without the most extreme values."""
-    count = max(1, int(np.ceil(TRIMMED * len(values))))
-    kept = np.argpartition(values, (count, -count - 1))[count:-count]
-    weights = weights[kept] / weights[kept].sum()
-    off = values[kept] - values[kept[0]]
-    return float(weights @ (off - weights @ off) ** 2)
 
 
 def _listed(items: list[str], last: str = ", ") -> str:

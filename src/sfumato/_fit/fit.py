@@ -128,15 +128,12 @@ def fit(
         lambda centers: attributes(full, projection.lift(centers)),
     ).begin()
     context = Context(estimator, initializer, plan, rng, file, task)
-    best, second = _best_starts(context, engine, tuned.dimension)
+    best, stability = _best_start(context, engine, tuned)
     stopped = best.descent.outcome is StopReason.STOPPED_BY_CALLBACK
     if file is not None and not stopped:  # A stopped start can be resumed from the last state.
         file.finish(best.number, best.descent)
     task.end(best.descent.centers)
     solution = best.descent.solution()
-    stability = initializer.stability(best.descent.centers)
-    if stability is None and second is not None:
-        stability = _agreement(engine, best.descent.centers, second)
     lifted = replace(solution, centers=projection.lift(solution.centers))
     return FitResult(lifted, full, tuned.dimension, tuned.clipped, stability)
 
@@ -159,7 +156,7 @@ def _tune(
     if checkpoint is not None and checkpoint.tuned is not None:
         kept = checkpoint.tuned
         problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
-        return Tuned(problem, kept["dimension"])
+        return Tuned(problem, kept["dimension"], kept["clipped"])
     return tune(engine, estimator.n_clusters, initializer, rng, estimator.n_features_in_)
 
 
@@ -167,35 +164,41 @@ def _compares_on_coreset(plan: Plan, engine: Engine) -> bool:
     return bool(plan.rungs) and isinstance(engine.data, ChunkedData)
 
 
-def _best_starts(
-    context: Context, engine: Engine, dimension: float | None
-) -> tuple[Start, Floats | None]:
-    """Best of all starts, on all rows, and the centers of the second best that ended."""
-    plan = context.plan
+def _best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, float | None]:
+    """Best of all starts, on all rows, and the agreement of the best two searches."""
+    plan, checkpoint = context.plan, context.checkpoint
     if not _compares_on_coreset(plan, engine):
-        return run_starts(_starts(context, engine), plan.rungs)
-    checkpoint, second = context.checkpoint, None
+        best, second = run_starts(_starts(context, engine), plan.rungs)
+        return best, _stability(context, engine, best.descent.centers, second)
     if checkpoint is not None and checkpoint.tuned is not None:
-        number = checkpoint.tuned["final"]
+        number, stability = checkpoint.tuned["final"], checkpoint.tuned["stability"]
         centers = checkpoint.states[number].centers
     else:
         number = plan.starts
         rows = engine.coreset(context.estimator.n_clusters, context.rng)
         first, second = run_starts(_starts(context, rows), plan.rungs)
         centers = first.descent.centers
+        stability = _stability(context, engine, centers, second)
     if checkpoint is not None:
         checkpoint.tuned = {
             "loss": engine.problem.loss.get_params(),
             "membership": engine.problem.membership.get_params(),
-            "dimension": dimension,
+            "dimension": tuned.dimension,
+            "clipped": tuned.clipped,
+            "stability": stability,
             "final": number,
         }
     last = context._replace(initializer=GivenCenters(centers), plan=Plan(1))
-    return run_starts(_starts(last, engine, number))[0], second
+    return run_starts(_starts(last, engine, number))[0], stability
 
 
-def _agreement(engine: Engine, centers: Floats, others: Floats) -> float:
-    """Adjusted Rand index of the labels of a sample at two sets of centers."""
+def _stability(
+    context: Context, engine: Engine, centers: Floats, others: Floats | None
+) -> float | None:
+    """Agreement of the initializer's searches, or else of the best two starts on a sample."""
+    stability = context.initializer.stability(centers)
+    if stability is not None or others is None:
+        return stability
     sample = engine.fixed_sample(sample_rows(len(centers)))
     labels = (sample.assign(each, memberships=False).labels for each in (centers, others))
     return float(adjusted_rand_score(*labels))

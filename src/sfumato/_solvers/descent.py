@@ -330,7 +330,7 @@ class Descent:
         None if there is no such cluster, no iteration is left, or the last such step gained
         nothing.
         """
-        if self.refill is None or len(objectives) >= self.stopping.max_iter:
+        if self.refill is None or len(objectives) > self.stopping.max_iter:
             return None
         last = next((record.objective for record in reversed(self.history) if record.repairs), None)
         if last is not None and not objectives[-1] < (1 - LARGEST_ROUNDING) * last:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
-
-from sklearn.exceptions import ConvergenceWarning
 
 from sfumato._data import Data, distinct_rows
 from sfumato._engines import is_chunked
@@ -26,11 +23,11 @@ __all__ = [
     "batches",
     "check_centers",
     "check_counts",
-    "check_enough",
     "check_enough_rows",
     "check_first_batch",
     "check_fit_data",
     "check_new_data",
+    "count_rows",
     "fit_input",
     "new_input",
     "restored_on_failure",
@@ -61,17 +58,12 @@ def new_input(
     return check_new_data(estimator, X, sample_weight, origin)
 
 
-def check_enough(data: Data | ChunkedData, n_clusters: int) -> None:
-    """Raise if there are fewer rows than clusters; warn if fewer are distinct.
+def count_rows(data: Data | ChunkedData, n_clusters: int) -> int:
+    """Number of distinct rows of positive weight, as far as ``n_clusters``.
 
-    Then each distinct row of positive weight is a cluster, and other centers repeat them.
+    Raise if there are fewer rows than clusters. If fewer are distinct, each of them is a cluster,
+    and other centers repeat them.
     """
     check_row_count(data.n_rows, n_clusters)
     count = data.distinct if isinstance(data, ChunkedData) else len(distinct_rows(data, n_clusters))
-    if count < n_clusters:
-        message = (
-            f"X has only {count} distinct rows of positive weight, fewer than n_clusters="
-            f"{n_clusters}, so that at most {count} clusters have rows and the other centers "
-            f"repeat them; use n_clusters <= {count}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+    return min(count, n_clusters)

@@ -87,8 +87,8 @@ def batch_data(estimator: Any, batch: Batch, origin: Floats) -> Data:
     return Data(batch.rows, weights, dtype, start)
 
 
-def check_first_batch(data: Any, n_clusters: int) -> None:
-    """Raise unless at least ``n_clusters`` distinct rows of the first batch count."""
+def check_first_batch(data: Any, n_clusters: int) -> int:
+    """Raise unless at least ``n_clusters`` distinct rows of the first batch count; return these."""
     try:
         check_enough_rows(data, n_clusters)
     except ValueError as error:
@@ -99,3 +99,4 @@ def check_first_batch(data: Any, n_clusters: int) -> None:
             "n_clusters",
             n_clusters,
         ) from error
+    return n_clusters

@@ -212,14 +212,15 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         resolve_name("engine", self.engine, ENGINES)
         checkpoint = None if first_batch else self.checkpoint
         data = validation.fit_input(self, X, sample_weight, checksum=checkpoint is not None)
-        check = validation.check_first_batch if first_batch else validation.check_enough
-        check(data, self.n_clusters)
+        count = validation.check_first_batch if first_batch else validation.count_rows
+        n_distinct = count(data, self.n_clusters)
         self._cutoff_given_ = problem.loss.is_resolved
         given = {"X": X, "y": y}
         if sample_weight is not None:
             given["metadata"] = {"sample_weight": sample_weight}
         start = make_initializer(self.init, X, data, problem, self.n_clusters)
-        self._remember(fit(self, data, problem, start, given, self._attributes, checkpoint))
+        result = fit(self, data, problem, start, given, self._attributes, checkpoint)
+        self._remember(result, n_distinct)
         raise_warnings(self, self.outcome_)
 
     def _attributes(
@@ -243,8 +244,8 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         """Distance from which on rows do not count for the radii; inf if the cutoff was given."""
         return np.inf if self._cutoff_given_ else loss.cutoff
 
-    def _remember(self, result: FitResult) -> None:
-        """Set the attributes of a fit."""
+    def _remember(self, result: FitResult, n_distinct: int) -> None:
+        """Set the attributes of a fit; ``n_distinct`` rows differ, up to ``n_clusters``."""
         solution, engine = result.solution, result.engine
         problem = engine.problem
         sampled = SampledRows.of(engine, solution.centers)
@@ -256,7 +257,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self.n_iter_ = max(1, len(solution.history) - 1)
         names = getattr(self, "feature_names_in_", None)
         self.stability_ = result.stability
-        self.outcome_: Any = outcome_of(result, sampled.engine, sampled.seen, names)
+        self.outcome_: Any = outcome_of(result, *sampled, n_distinct, names)
         self.n_samples_seen_ = result.n_rows
         self.n_batches_ = 0
         self._online_: AssignedSample | OnlineState = AssignedSample(sampled.seen, sampled.weights)

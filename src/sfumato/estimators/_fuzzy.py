@@ -40,8 +40,8 @@ class FuzzyClustering(BaseFuzzyClustering):
         Number of starts, of which the one with the lowest objective is kept. All of a given number
         run to the end. "auto" is successive halving of 10 starts: the best 4 after 4 iterations and
         the best 2 after 9 go on. Where ``init`` is an array, there is 1. Where it is "robust",
-        "auto" begins with 6, of which 3 go on after 4 iterations and 2 after 9; there are fewer,
-        for any ``n_init``, if seeds come out the same three times; and where no row lies beyond an
+        "auto" begins with 6, of which 3 go on after 4 iterations and 2 after 9; there is 1, for any
+        ``n_init``, if independent searches for seeds agree; and where no row lies beyond an
         automatic cap, seeds may be those of "k-means++".
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
@@ -100,6 +100,10 @@ class FuzzyClustering(BaseFuzzyClustering):
         Why the iteration stopped, ``outcome_.reason``, and the warnings about the result,
         ``outcome_.warnings``; ``str(outcome_)`` has both, with advice. None after ``partial_fit``
         has moved the centers of a fit.
+    stability_ : float or None
+        Agreement of the best two independent searches for clusters, the adjusted Rand index of
+        their labels: 1 if they are the same. None if there was one start. Below 0.9 there is a
+        warning.
     loss_, membership_ : Loss, Membership
         Loss and membership rule with every parameter a number.
     cap_ : float

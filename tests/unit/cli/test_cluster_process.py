@@ -112,7 +112,7 @@ class TestProcess:
         )
         assert one["objective"] == two["objective"]
         assert "resumed" not in one
-        assert two["resumed"]["iteration"] >= 1
+        assert two["resumed"]["iteration"] >= 0, "the first state is at the initial centers"
 
     @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux")
     @pytest.mark.slow

@@ -164,7 +164,7 @@ class TestCluster:
             "raise --max-iter or loosen --tol.\n"
         )
         (warning,) = json.loads(Path("blobs-clusters/summary.json").read_text())["warnings"]
-        assert warning["category"] == "ConvergenceWarning"
+        assert warning["category"] == "NotConvergedWarning"
         assert "raise `max_iter`" in warning["message"]
 
     def test_many_clusters_are_not_all_listed(self, csv):

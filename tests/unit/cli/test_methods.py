@@ -100,3 +100,19 @@ def test_unknown_methods_are_refused_in_one_line(words, fragments):
 
 def test_names_may_be_written_in_capitals():
     assert run("--method", "REFCMFS").exit_code == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_file_of_equal_rows_is_said_to_be_one(method, streamed, monkeypatch):
+    if streamed:
+        monkeypatch.setattr(cluster, "memory_of_whole", lambda *_: 1 << 60)
+    Path("rows.csv").write_text("a,b\n" + 40 * "1,2\n")
+    result = run("--method", method)
+    assert result.exit_code == 0
+    assert result.stderr.count("warning:") == 1
+    assert "only 1 distinct row of positive weight, fewer than --n-clusters 3" in result.stderr
+    assert "use --n-clusters <= 1" in result.stderr
+    assert ("Streamed" in result.stdout) is streamed
+    (warning,) = json.loads(Path("out/summary.json").read_text())["warnings"]
+    assert warning["category"] == "FewRowsWarning"

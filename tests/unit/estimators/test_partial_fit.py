@@ -208,7 +208,7 @@ def test_attributes_are_those_of_the_last_batch(estimator: BaseEstimator) -> Non
     assert_array_equal(model.memberships_.toarray(), model.predict_proba(batch))
     assert_array_equal(model.outlier_scores_, model.score_outliers(batch))
     assert_array_equal(model.outliers_, model.outlier_scores_ > 1)
-    assert_allclose(model.objective_, -model.score(batch, sample_weight=row_weights(30)))
+    assert_allclose(model.objective_, model.objective(batch, sample_weight=row_weights(30)))
     assert model.transform(batch).shape == (30, 4)
     assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
     assert type(model.n_samples_seen_) is type(model.n_batches_) is int

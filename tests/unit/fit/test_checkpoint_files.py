@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -146,7 +147,8 @@ def no_checkpoints(folder: Path) -> dict[str, bytes]:
     np.savez(folder / "list.npz", header=np.frombuffer(b"[1]", np.uint8))
     np.savez(folder / "empty.npz", header=np.frombuffer(b"{}", np.uint8))
     np.savez(folder / "objects.npz", header=np.array([None]))
-    np.savez(folder / "part.npz", header=np.frombuffer(b'{"format": 1, "identity": 3}', np.uint8))
+    part = json.dumps({"format": checkpoints.FORMAT, "identity": 3}).encode()
+    np.savez(folder / "part.npz", header=np.frombuffer(part, np.uint8))
     names = ("rows.npy", "other.npz", "list.npz", "empty.npz", "objects.npz", "part.npz")
     files = {name: (folder / name).read_bytes() for name in names}
     return {**files, "nothing": b"", "text": b"a,b\n1,2\n", "zeros": bytes(1000)}

@@ -32,12 +32,8 @@ from sfumato import (
     stream,
 )
 from sfumato._engines import make_engine
-from sfumato._fit.diagnostics import (
-    FitWarning,
-    clipped_fuzzifier,
-    dominant_column,
-    empty_clusters,
-)
+from sfumato._fit.columns import dominant_column
+from sfumato._fit.diagnostics import FitWarning, clipped_fuzzifier, empty_clusters
 from sfumato._problem import Problem
 from sfumato._solvers.refill import coincident_pairs, nearly_empty
 from sfumato.exceptions import (
@@ -46,6 +42,7 @@ from sfumato.exceptions import (
     CollapseWarning,
     DominantFeatureWarning,
     EmptyClusterWarning,
+    FewRowsWarning,
     FuzzifierRangeWarning,
     NotConvergedWarning,
     UnitNormWarning,
@@ -159,7 +156,7 @@ def test_pairs_in_one_place() -> None:
 def test_halves_of_one_cluster_are_not_in_one_place() -> None:
     for seed in range(5):
         X = np.random.default_rng(seed).normal(size=(500, 3))
-        assert found(FuzzyClustering(2, membership="hard", random_state=seed), X) == []
+        assert found(FuzzyClustering(2, membership="hard", n_init=1, random_state=seed), X) == []
 
 
 def test_a_collapse_is_said_once() -> None:
@@ -188,13 +185,34 @@ def test_a_fuzzifier_at_the_end_of_its_range(end: str, advice: str) -> None:
     assert advice in said.message
 
 
+def test_searches_that_differ_are_said() -> None:
+    """Three centers in one round cluster may lie in any direction; where clusters are, they are."""
+    X = np.random.default_rng(0).normal(size=(2000, 5))
+    for loss in ("l21", "capped"):
+        model = FuzzyClustering(3, loss=loss, membership="hard", random_state=0)
+        assert found(model, X) == ["UnstableFitWarning"]
+        assert model.stability_ == model.outcome_.stability < 0.9
+        message = model.outcome_.warnings[0].message
+        assert f"adjusted Rand index {model.stability_:.2f}" in message
+        assert "n_init" in message
+        assert found(model, apart(n_clusters=3)) == []
+        assert model.stability_ == 1
+        assert model.outcome_.stability == 1
+
+
+def test_one_start_has_no_stability() -> None:
+    model = REFCMFS(3, n_init=1, random_state=0).fit(apart(n_clusters=3))
+    assert model.stability_ is None
+    assert model.outcome_.to_dict()["stability"] is None
+
+
 # Rows and columns.
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, stream, np.float32], ids=str)
 def test_a_dominant_column_is_named(kind: Any) -> None:
     X = apart() * [1, 1, 1e4, 1]
-    model = REFCMFS(6, random_state=0)
+    model = REFCMFS(6, random_state=0, n_init=1)
     assert found(model, kind(X)) == ["DominantFeatureWarning"]
     assert "column 2 has 100 % of the variance" in model.outcome_.warnings[0].message
     assert "StandardScaler" in model.outcome_.warnings[0].message
@@ -239,7 +257,7 @@ def test_constant_and_rare_columns_make_none_dominant() -> None:
 
 
 def test_one_column_is_never_dominant() -> None:
-    assert found(REFCMFS(6, random_state=0), apart()[:, :1] * 1e6) == []
+    assert found(REFCMFS(6, random_state=0, n_init=1), apart()[:, :1] * 1e6) == []
 
 
 @pytest.mark.parametrize("n_features", [3, 64])
@@ -280,9 +298,9 @@ def test_the_limit_of_iterations_is_said_once_in_words() -> None:
 
 def test_categories() -> None:
     assert all(issubclass(each, ClusteringWarning) for each in CATEGORIES)
-    assert len(CATEGORIES) == 9
+    assert len(CATEGORIES) == 10
     about_convergence = [each for each in CATEGORIES if issubclass(each, ConvergenceWarning)]
-    assert set(about_convergence) == {NotConvergedWarning, UnstableFitWarning}
+    assert set(about_convergence) == {FewRowsWarning, NotConvergedWarning, UnstableFitWarning}
     assert sfumato.exceptions.UnitNormWarning is UnitNormWarning
     with pytest.raises(AttributeError, match="no attribute 'NoWarning'"):
         _ = exceptions.NoWarning
@@ -297,7 +315,7 @@ def test_the_warning_points_at_the_call(method: str) -> None:
         if hasattr(each, method):
             with pytest.warns(DominantFeatureWarning) as caught:
                 getattr(each, method)(X)
-            assert [warning.filename for warning in caught] == [__file__]
+            assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_a_warning_that_is_an_error_leaves_the_estimator_as_it_was() -> None:

@@ -98,9 +98,10 @@ def test_of_clusters_of_a_hundred_rows_one_may_have_one() -> None:
 def test_max_iter_is_kept() -> None:
     engine = make_engine("native", two_and_two(), L21(), Power(4, 1.5))
     settled = len(descended(engine, refilled=False).history)
-    last = descended(engine, Stopping(settled, 1e-7))
+    # The first record is at the initial centers, so that m iterations have m + 1.
+    last = descended(engine, Stopping(settled - 1, 1e-7))
     assert (len(last.history), last.outcome) == (settled, StopReason.CONVERGED)
-    next_to_last = descended(engine, Stopping(settled + 1, 1e-7))
+    next_to_last = descended(engine, Stopping(settled, 1e-7))
     assert len(next_to_last.history) == settled + 1
     assert next_to_last.objective < last.objective
 

@@ -49,7 +49,13 @@ def collect(starts, rungs, stop_at=None):
         return end
 
     numbered = [Start(start, number, on_end(start)) for number, start in enumerate(starts)]
-    return run_starts(iter(numbered), rungs).descent, ended
+    best, second = run_starts(iter(numbered), rungs)
+    others = [start for start in starts if start.outcome and start is not best.descent]
+    assert (second is None) == (not others)
+    assert second is None or second.objective == pytest.approx(
+        min(other.objective for other in others)
+    )
+    return best.descent, ended
 
 
 def test_without_rungs_all_run_to_the_end():

@@ -15,10 +15,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sfumato import REFCMFS, stream
+from sfumato.exceptions import FewRowsWarning
 from tests.contract.estimators import every_estimator
 from tests.failing import X
 
-FEW = "only {} distinct rows of positive weight, fewer than n_clusters={},.*use n_clusters <= {}"
+FEW = "only {} distinct rows? of positive weight, fewer than n_clusters={},.*use n_clusters <= {}"
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame])
@@ -49,8 +50,10 @@ def test_every_estimator_fits_the_rows_that_are_distinct(
         given = stream(rows, chunk_rows=8)
     elif place == "dask":
         given = da.from_array(rows, chunks=(8, -1))
-    with pytest.warns(ConvergenceWarning, match=FEW.format(distinct, 4, distinct)):
+    with pytest.warns(ConvergenceWarning, match=FEW.format(distinct, 4, distinct)) as caught:
         model = clone(estimator).set_params(max_iter=1000).fit(given)
+    assert [each.category for each in caught] == [FewRowsWarning]
+    assert [each.category for each in model.outcome_.warnings] == [FewRowsWarning]
     assert_one_cluster_per_row(model, rows)
 
 
