@@ -209,7 +209,7 @@ class Search:
         self._sample = large.subsample(search_rows(n_clusters), fixed)
         self._hard = self._sample.with_problem(Problem(L21(), Hard()))
         self._weights = self._sample.data.weights_or_ones()
-        self.intrinsic = intrinsic_dimension(large, n_clusters)
+        self.intrinsic = intrinsic_dimension(engine, n_clusters)
         self._background = Background.of(self._sample)
         loss = engine.problem.loss
         given = loss.bounded and loss.is_resolved
