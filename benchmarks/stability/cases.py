@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -119,51 +119,51 @@ def anomalies(path: Path) -> Sample:
 
 def all_cases() -> dict[str, list[Case]]:
     """Cases by the headings of the page. Sets from files are there if SFUMATO_DATA names them."""
-    made = [Case(f"customers {v}", partial(customers, v)) for v in range(6)]
-    shapes = [
-        Case(f"{name}, {d} dimensions{words}", partial(blobs, 4000, d, 6, **options, **share))
-        for name, options in (
-            ("sizes 1:10", {"size_ratio": 10.0}),
-            ("sizes 1:30", {"size_ratio": 30.0}),
-            ("widths 1:5", {"width_ratio": 5.0}),
-        )
-        for d in (2, 10)
-        for words, share in (
-            ("", {"contamination": 0.0}),
-            (", 10 % uniform", {"contamination": 0.1}),
-        )
-    ]
-    junked = [
-        Case(f"{d} dimensions, {100 * share:g} % junk", partial(junk, d, share))
-        for d in (5, 20)
-        for share in (0.0, 0.001, 0.01, 0.05)
-    ]
-    vectors = [
-        Case(f"{d} dimensions, {100 * share:g} % off topic", partial(embeddings, d, share), 5)
-        for d in (64, 384, 1024)
-        for share in (0.0, 0.02, 0.08, 0.15)
-    ]
-    folder = data_folder()
-    pictures = [
-        Case(name, partial(images, path), FEW_SEEDS if name in LARGE else None)
-        for name in PAPER
-        if (path := folder / f"{name}.npz").exists()
-    ]
-    real = [
-        Case("digits", digits),
-        Case("wine", partial(scaled, load_wine)),
-        Case("breast cancer", partial(scaled, load_breast_cancer)),
-    ]
-    found = sorted((folder / "outliers").glob("*.npz"), key=lambda path: path.name)
-    detected = [
-        Case(f"{path.stem.split('_', 1)[1]} (anomalies)", partial(anomalies, path), 5)
-        for path in found
-    ]
     return {
-        "Tables of customers": made,
-        "Blobs of unlike sizes and widths": shapes,
-        "Junk": junked,
-        "Unit-norm embeddings": vectors,
-        "Images and other real data": [*pictures, *real],
-        "Sets with labelled anomalies": detected,
+        "Tables of customers": [Case(f"customers {v}", partial(customers, v)) for v in range(6)],
+        "Blobs of unlike sizes and widths": list(_shapes()),
+        "Junk": [
+            Case(f"{d} dimensions, {100 * share:g} % junk", partial(junk, d, share))
+            for d in (5, 20)
+            for share in (0.0, 0.001, 0.01, 0.05)
+        ],
+        "Unit-norm embeddings": [
+            Case(f"{d} dimensions, {100 * share:g} % off topic", partial(embeddings, d, share), 5)
+            for d in (64, 384, 1024)
+            for share in (0.0, 0.02, 0.08, 0.15)
+        ],
+        "Images and other real data": [*_pictures(), *REAL],
+        "Sets with labelled anomalies": list(_detected()),
     }
+
+
+REAL = (
+    Case("digits", digits),
+    Case("wine", partial(scaled, load_wine)),
+    Case("breast cancer", partial(scaled, load_breast_cancer)),
+)
+
+
+def _shapes() -> Iterator[Case]:
+    for name, options in (
+        ("sizes 1:10", {"size_ratio": 10.0}),
+        ("sizes 1:30", {"size_ratio": 30.0}),
+        ("widths 1:5", {"width_ratio": 5.0}),
+    ):
+        for d in (2, 10):
+            for words, share in (("", 0.0), (", 10 % uniform", 0.1)):
+                make = partial(blobs, 4000, d, 6, contamination=share, **options)
+                yield Case(f"{name}, {d} dimensions{words}", make)
+
+
+def _pictures() -> Iterator[Case]:
+    for name in PAPER:
+        path = data_folder() / f"{name}.npz"
+        if path.exists():
+            yield Case(name, partial(images, path), FEW_SEEDS if name in LARGE else None)
+
+
+def _detected() -> Iterator[Case]:
+    for path in sorted((data_folder() / "outliers").glob("*.npz"), key=lambda path: path.name):
+        name = path.stem.split("_", 1)[1]
+        yield Case(f"{name} (anomalies)", partial(anomalies, path), FEW_SEEDS)

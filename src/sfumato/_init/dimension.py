@@ -37,9 +37,9 @@ STARTS, MIN_STARTS, START_VALUES = 64, 16, 1 << 21
 """Rows from which mean shift starts: 64, or fewer in very many dimensions, such that they have
 at most 2 million values (16 MB), but at least 16. Chosen by hand."""
 NEIGHBOR_SHARE = 0.3
-"""Weight of the neighbors that are averaged, over that of an average cluster. The modes are the same
-for ``n_clusters`` between half and twice the true number, also with 30 % outliers: with 0.45 they
-merged at half the number, with less there are more than clusters."""
+"""Weight of the neighbors that are averaged, over that of an average cluster. The modes are the
+same for ``n_clusters`` between half and twice the true number, also with 30 % outliers: with 0.45
+they merged at half the number, with less there are more than clusters."""
 MIN_NEIGHBORS = 8
 """Rows that are averaged at least, and rows without which a mode has no dimension. Chosen by
 hand."""

@@ -209,7 +209,11 @@ def test_one_start_has_no_stability() -> None:
 # Rows and columns.
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, stream, np.float32], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [np.asarray, sp.csr_array, stream, np.float32],
+    ids=["array", "csr", "stream", "float32"],
+)
 def test_a_dominant_column_is_named(kind: Any) -> None:
     X = apart() * [1, 1, 1e4, 1]
     model = REFCMFS(6, random_state=0, n_init=1)
