@@ -177,3 +177,8 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     order = np.argsort(values)
     mass = np.cumsum(weights[order])
     return float(values[order[np.searchsorted(mass, share * mass[-1])]])
+
+
+def one_row(weights: Floats) -> float:
+    """Weight of one row: 1, or the least one below; a weight of 3 is three rows."""
+    return min(1.0, float(weights[weights > 0].min()))

@@ -53,7 +53,9 @@ def test_streams_and_dask_have_the_same_score(estimator: BaseEstimator, dtype: t
             expected = model.score(new, sample_weight=given)
             assert model.score(place(new), sample_weight=given) == pytest.approx(expected, rel=1e-6)
         there = clone(fixed).fit(place(X))
-        assert there.score(new) == pytest.approx(model.score(new), rel=1e-6)
+        # Centers of a fit in float32 differ by rounding.
+        close = 1e-6 if dtype is np.float64 else 1e-4
+        assert there.score(new) == pytest.approx(model.score(new), rel=close)
 
 
 @pytest.mark.parametrize("contamination", [0.0, 0.1])

@@ -73,9 +73,10 @@ def test_outliers_do_not_move_the_fuzzifier(name, kind, n_features):
         X = blobs_among(kind, contamination, n_features).data
         found = [fuzzifier(name, X, seed=seed) for seed in range(2)]
         assert found == pytest.approx([expected] * len(found), rel=0.02)
-        # With 2,000 rows in all, the standard error is above one per cent where r is 2.
+        # With 2,000 rows in all, of which 30 % are outliers, the standard error is above one per
+        # cent where r is 2.
         tenth = X[np.random.default_rng(0).permutation(len(X))[:2000]]
-        assert fuzzifier(name, tenth) == pytest.approx(expected, rel=0.03)
+        assert fuzzifier(name, tenth) == pytest.approx(expected, rel=0.04)
 
 
 @pytest.mark.slow

@@ -290,6 +290,7 @@ def test_every_estimator_takes_robust_seeds(model, n_init):
 @every_distinct_loss
 @every_membership
 @pytest.mark.filterwarnings("ignore:.*Stopped at `max_iter`")
+@pytest.mark.filterwarnings("ignore::sfumato.exceptions.EmptyClusterWarning")
 def test_robust_seeds_with_every_loss_and_membership(loss, membership):
     X = blobs(150)
     model = FuzzyClustering(

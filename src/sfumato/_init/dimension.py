@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._init.base import pilot_rows
-from sfumato._mixture import weighted_quantile
+from sfumato._mixture import one_row, weighted_quantile
 from sfumato._outliers import MAD_TO_SIGMA, RADIUS_DEVIATIONS
 from sfumato._sampling import draw
 from sfumato._typing import Floats
@@ -138,7 +138,7 @@ def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomSta
     weights = sample.data.weights_or_ones()
     positive = weights[weights > 0]
     mass = max(
-        NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * float(positive.mean())
+        NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * one_row(weights)
     )
     mass = min(mass, float(positive.sum()) / 2)
     count = int(np.clip(START_VALUES // sample.n_features, MIN_STARTS, STARTS))

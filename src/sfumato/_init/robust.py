@@ -24,7 +24,7 @@ from sfumato._init.base import (
 from sfumato._init.dimension import SAMPLE_SEED, Intrinsic, intrinsic_dimension
 from sfumato._init.search import Candidate, Setting, search
 from sfumato._init.short_fits import SHORT_FIT, at_cap, capped_fit
-from sfumato._mixture import Background
+from sfumato._mixture import Background, one_row
 from sfumato._outliers import sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Stopping, solve
@@ -288,7 +288,8 @@ class Search:
         falls = self.best.scores - found.scores
         mean = np.average(falls, weights=self._weights)
         variance = np.average((falls - mean) ** 2, weights=self._weights)
-        return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / len(falls)))
+        count = float(self._weights.sum()) / one_row(self._weights)
+        return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / count))
 
     def keeps_clusters(self, problem: Problem) -> bool:
         """Whether a fit of the problem to the sample, from the first search, keeps its labels."""

@@ -33,7 +33,7 @@ from sfumato._init.short_fits import (
     at_cap,
     capped_fit,
 )
-from sfumato._mixture import Background, chi_median, gaussian_log_density
+from sfumato._mixture import Background, chi_median, gaussian_log_density, one_row
 from sfumato._outliers import RADIUS_DEVIATIONS, trimmed_radii
 from sfumato._problem import Problem
 from sfumato._sampling import draw
@@ -141,6 +141,10 @@ class Candidate:
         """Weight of the rows in each cluster, without outliers."""
         inliers = np.where(self.classified.outlying, 0.0, self.weights)
         return np.bincount(self.labels, inliers, len(self.centers)).astype(np.float64)
+
+    def count(self, rows: NDArray[np.intp]) -> float:
+        """Number of rows that the weights of some rows are worth."""
+        return float(self.weights[rows].sum()) / one_row(self.weights)
 
     def largest_radius(self) -> float:
         """Largest radius of a cluster; the cap itself if none has one.
@@ -254,7 +258,7 @@ def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Float
     radii = candidate.radii(RADIUS_DEVIATIONS)
     typical = float(np.nanmedian(radii)) if np.isfinite(radii).any() else cap
     outlying = np.flatnonzero(candidate.classified.outlying)
-    if len(outlying) >= MIN_GROUP:
+    if candidate.count(outlying) >= MIN_GROUP:
         group = _only(candidate.setting.sample, outlying)
         for reach in sorted({min(typical, cap), cap}):
             yield np.vstack([centers, _densest(group, reach, rng)])
@@ -264,7 +268,7 @@ def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Float
     excess = np.where(np.isfinite(excess), excess, 0.0)
     for k in np.argsort(-excess, kind="stable")[:DIVIDED]:
         inside = np.flatnonzero((candidate.labels == k) & ~candidate.classified.outlying)
-        if len(inside) >= 2 * MIN_GROUP:
+        if candidate.count(inside) >= 2 * MIN_GROUP:
             two = _divided(_only(candidate.setting.sample, inside), typical, cap, rng)
             yield np.vstack([np.delete(centers, k, axis=0), two])
 
@@ -276,8 +280,7 @@ def _only(sample: ResidentEngine, rows: NDArray[np.intp]) -> ResidentEngine:
 
 def _densest(group: ResidentEngine, reach: float, rng: np.random.RandomState) -> Floats:
     """Center of the densest place among some rows, of shape (1, n_features)."""
-    count = min(CANDIDATES, group.n_rows)
-    rows = group.take(draw(group.data.weights_or_ones(), group.order(), count, rng))
+    rows = group.take(draw(group.data.weights_or_ones(), group.order(), CANDIDATES, rng))
     wide = at_cap(group, PAIR_DISTANCE * reach)
     costs = np.full(group.n_rows, np.inf, dtype=group.dtype)
     seed = rows[[int(np.argmin(wide.candidate_costs(costs, rows)))]]
@@ -291,7 +294,8 @@ def _divided(
     """Two centers for the rows of one cluster: its densest place, and that of the rows beyond."""
     first = _densest(group, typical, rng)
     rest = np.flatnonzero(group.distances(first)[:, 0] > typical)
-    if len(rest) < MIN_GROUP:
+    weights = group.data.weights_or_ones()
+    if float(weights[rest].sum()) / one_row(weights) < MIN_GROUP:
         return capped_fit(group, cap, 2, rng).centers
     both = np.vstack([first, _densest(_only(group, rest), typical, rng)])
     return solve(at_cap(group, cap), both, SHORT_FIT).centers
