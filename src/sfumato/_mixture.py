@@ -17,6 +17,7 @@ from scipy.special import gammaincinv, gammaln, logsumexp
 
 from sfumato._data import row_blocks
 from sfumato._engines.base import Evaluation, Output, ResidentEngine
+from sfumato._outliers import row_weight, weighted_median
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Stopping, solve
 from sfumato._typing import Floats
@@ -68,7 +69,7 @@ class Background(NamedTuple):
     def of(cls, sample: ResidentEngine) -> Background:
         """Background of a sample."""
         hard = sample.with_problem(Problem(L21(), Hard()))
-        center = solve(hard, sample.origin[None], MIDDLE_FIT).centers[0]
+        center = solve(hard, sample.mean_row()[None], MIDDLE_FIT).centers[0]
         distances = sample.distances(center[None])[:, 0].astype(np.float64)
         weights = sample.data.weights_or_ones()
         return cls.around(center, distances, weights)
@@ -76,13 +77,14 @@ class Background(NamedTuple):
     @classmethod
     def around(cls, center: Floats, distances: Floats, weights: Floats) -> Background:
         """Background around a center, for rows at some distances from it."""
-        scale = weighted_quantile(distances, weights, 0.5)
+        scale = weighted_median(distances, weights)
         if not scale > 0:  # Half of the rows coincide.
             scale = float(np.average(distances, weights=weights)) or 1.0
         return cls(center, scale)
 
-    def log_density(self, distances: Floats, dimension: float) -> Floats:
+    def log_density(self, distances: Floats) -> Floats:
         """Log-density at some distances from the center."""
+        dimension = len(self.center)
         gaussian = gaussian_log_density(distances, self.scale / chi_median(dimension), dimension)
         cauchy = cauchy_log_density(distances, self.scale / np.sqrt(dimension), dimension)
         found: Floats = np.logaddexp(gaussian, cauchy) - np.log(2)
@@ -128,7 +130,7 @@ class Mixture:
         inliers = np.where(distances > radii[labels], 0.0, weights)
         squares = np.bincount(labels, inliers * distances**2, n_clusters) / dimension
         masses = np.bincount(labels, inliers, n_clusters)
-        row = float(weights.sum()) / max(1, int(np.count_nonzero(weights)))
+        row = row_weight(weights)
         average = float(squares.sum()) / max(float(masses.sum()), row)
         least = LEAST_WIDTH * background.scale
         widths = np.sqrt(np.maximum((squares + average * row) / (masses + row), least**2))
@@ -148,7 +150,7 @@ class Mixture:
         """
         dimension = len(self.background.center)
         clusters = gaussian_log_density(distances, self.widths, dimension) + np.log(self.shares)
-        beyond = self.background.log_density(to_background, dimension) + np.log(self.outlier_share)
+        beyond = self.background.log_density(to_background) + np.log(self.outlier_share)
         found: Floats = logsumexp(np.column_stack([clusters, beyond]), axis=1)
         return found
 
@@ -166,19 +168,6 @@ class LogDensity(Output):
         engine = rows.engine
         found = np.empty(engine.n_rows, dtype=engine.dtype)
         for block in row_blocks(engine.n_rows, len(points)):
-            part = type(engine)(engine.data.take(block), engine.problem, engine.n_threads)
-            distances = part.distances(points).astype(np.float64)
+            distances = engine.only(block).distances(points).astype(np.float64)
             found[block] = self.mixture.log_density(distances[:, :-1], distances[:, -1])
         return found
-
-
-def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
-    """Smallest value with a share of the weight at or below it."""
-    order = np.argsort(values)
-    mass = np.cumsum(weights[order])
-    return float(values[order[np.searchsorted(mass, share * mass[-1])]])
-
-
-def one_row(weights: Floats) -> float:
-    """Weight of one row: 1, or the least one below; a weight of 3 is three rows."""
-    return min(1.0, float(weights[weights > 0].min()))

@@ -103,7 +103,7 @@ def radii_of(
     typical = float(np.median(positive)) if len(positive) else fallback
     unknown = np.isnan(found) & any_known
     own = np.where(found > 0, found, typical)
-    counts = np.bincount(labels, counted_rows(weights), n_clusters)
+    counts = np.bincount(labels, weights, n_clusters) / row_weight(weights)
     shrinkage = 1 / (1 + (counts / SHRINKAGE_ROWS) ** 2)
     return np.where(unknown, np.nan, own * (typical / own) ** shrinkage)
 
@@ -165,19 +165,25 @@ def robust_radii(
         enough = np.bincount(labels[rest], weights[rest], n_clusters) >= MIN_SPREAD_SHARE * masses
         deviation = np.where((deviation == 0) & enough, of_rest, deviation)
     deviation = np.maximum(deviation, MIN_DEVIATION * median)
-    few = np.bincount(labels, counted_rows(weights), n_clusters) < MIN_CLUSTER_ROWS
+    few = np.bincount(labels, weights, n_clusters) < MIN_CLUSTER_ROWS * row_weight(weights)
     few |= masses < min_share * weights.sum() / n_clusters
     return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
 
 
-def counted_rows(weights: Floats) -> Floats:
-    """Number of rows that each row counts for: a weight of 3 is three rows.
+def row_weight(weights: Floats) -> float:
+    """Weight that counts as one row: 1, so that a weight of 3 is three rows.
 
-    Weights that are below one on average are scaled up to one, since their unit says nothing about
-    the number of rows.
+    It is the average weight where that is below one, since the unit of such weights says nothing
+    about the number of rows.
     """
-    total = float(weights.sum())
-    return weights * max(1.0, np.count_nonzero(weights) / total) if total > 0 else weights
+    positive = int(np.count_nonzero(weights))
+    return min(1.0, float(weights.sum()) / positive) if positive else 1.0
+
+
+def weighted_median(values: Floats, weights: Floats) -> float:
+    """Smallest value with half of the weight at or below it."""
+    everything = np.zeros(len(values), dtype=np.intp)
+    return float(grouped_median(values, everything, weights, 1)[0])
 
 
 def grouped_median(

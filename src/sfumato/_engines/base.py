@@ -309,10 +309,17 @@ class ResidentEngine(Engine):
         offset, a scale or a rotation of the data.
         """
         if not self._order:
-            start = self.data.origin[None]
-            mean = self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)
-            self._order.append(ranking(self.distances(mean)[:, 0]))
+            self._order.append(ranking(self.distances(self.mean_row()[None])[:, 0]))
         return self._order[0]
+
+    def mean_row(self) -> Floats:
+        """Weighted mean of the rows."""
+        start = self.data.origin[None]
+        return self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)[0]
+
+    def only(self, index: slice | NDArray[np.integer]) -> ResidentEngine:
+        """Return an engine on some of the rows."""
+        return self._on(self.data.take(index))
 
     def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
@@ -325,7 +332,7 @@ class ResidentEngine(Engine):
         if len(positive) == self.n_rows <= max_rows:
             return self
         if len(positive) <= max_rows:
-            return self._on(self.data.take(positive))
+            return self.only(positive)
         drawn = np.sort(draw(weights, self.order(), max_rows, rng))
         return self._on(replace(self.data.take(drawn), weights=None))
 
@@ -340,7 +347,7 @@ class ResidentEngine(Engine):
         if count <= size:
             return self
         drawn = fixed_draw(count, size)
-        return self._on(self.data.take(drawn if positive is None else positive[drawn]))
+        return self.only(drawn if positive is None else positive[drawn])
 
     def _on(self, data: Data) -> ResidentEngine:
         """Engine of the same kind on other data."""

@@ -25,8 +25,7 @@ from scipy.sparse import csr_array
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._init.base import pilot_rows
-from sfumato._mixture import one_row, weighted_quantile
-from sfumato._outliers import MAD_TO_SIGMA, RADIUS_DEVIATIONS
+from sfumato._outliers import MAD_TO_SIGMA, RADIUS_DEVIATIONS, row_weight, weighted_median
 from sfumato._sampling import draw
 from sfumato._typing import Floats
 
@@ -121,7 +120,7 @@ def intrinsic_dimension(
         return Intrinsic(largest)
     inverse = float(np.average(1 / dimensions[known], weights=masses[known]))
     medians = np.array([each.mean**1.5 for each in found])
-    distance = weighted_quantile(medians[known], masses[known], 0.5)
+    distance = weighted_median(medians[known], masses[known])
     # Gaussian clusters of full dimension are above the upper limit half of the time, by chance.
     return Intrinsic(float(np.clip(1 / inverse, 1, largest)), 1 / inverse < 1, distance, gap)
 
@@ -138,7 +137,7 @@ def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomSta
     weights = sample.data.weights_or_ones()
     positive = weights[weights > 0]
     mass = max(
-        NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * one_row(weights)
+        NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * row_weight(weights)
     )
     mass = min(mass, float(positive.sum()) / 2)
     count = int(np.clip(START_VALUES // sample.n_features, MIN_STARTS, STARTS))
@@ -230,7 +229,7 @@ def _gap(table: Floats, inside: list[NDArray[np.intp]], weights: Floats) -> floa
     if table.shape[1] == 1 or not len(members):
         return np.nan
     second = np.partition(table[members], 1, axis=1)[:, 1]
-    return weighted_quantile(second, weights[members], 0.5)
+    return weighted_median(second, weights[members])
 
 
 def _indicator(groups: list[NDArray[np.intp]], weights: Floats) -> csr_array:
@@ -283,15 +282,20 @@ def radial_spread(distances: Floats, weights: Floats, radius: float) -> RadialSp
 
 def _trimmed(powers: Floats, weights: Floats) -> RadialSpread:
     """Mean and deviation of the values within ``TRIM`` deviations of the mean."""
-    if len(powers) < MIN_NEIGHBORS:
+    if _too_few(weights):
         return RadialSpread()
-    mean = weighted_quantile(powers, weights, 0.5)
-    deviation = MAD_TO_SIGMA * weighted_quantile(np.abs(powers - mean), weights, 0.5)
+    mean = weighted_median(powers, weights)
+    deviation = MAD_TO_SIGMA * weighted_median(np.abs(powers - mean), weights)
     for _ in range(TRIM_ROUNDS):
         kept = np.abs(powers - mean) <= TRIM * deviation
-        if np.count_nonzero(kept) < MIN_NEIGHBORS:
+        if _too_few(weights[kept]):
             break
         mean = float(np.average(powers[kept], weights=weights[kept]))
         variance = float(np.average((powers[kept] - mean) ** 2, weights=weights[kept]))
         deviation = np.sqrt(variance) / TRIMMED_DEVIATION
     return RadialSpread(mean, float(deviation))
+
+
+def _too_few(weights: Floats) -> bool:
+    """Whether rows of these weights are too few to tell a spread."""
+    return not len(weights) or float(weights.sum()) < MIN_NEIGHBORS * row_weight(weights)

@@ -12,7 +12,7 @@ from scipy.special import gammaincinv
 
 from sfumato._engines.base import ResidentEngine
 from sfumato._init.short_fits import PAIR_DISTANCE
-from sfumato._mixture import one_row
+from sfumato._outliers import row_weight
 from sfumato._sampling import draw
 from sfumato._typing import Floats
 
@@ -51,7 +51,7 @@ def first_cap(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomStat
     probes = sample.take(draw(weights, sample.order(), n_probes, rng))
     distances = np.ascontiguousarray(sample.distances(probes).T, dtype=np.float64)
     cluster = float(weights.sum()) / n_clusters
-    core = max(CORE_SHARE * cluster, MIN_CORE_ROWS * one_row(weights))
+    core = max(CORE_SHARE * cluster, MIN_CORE_ROWS * row_weight(weights))
     radii, inner = _probe_radii(distances, weights, (core, core / 2)).T
     if core > MAX_CORE_SHARE * cluster or not radii.any():
         return float(np.inf)

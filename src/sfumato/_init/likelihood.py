@@ -26,7 +26,8 @@ from scipy.special import gammaln
 
 from sfumato._engines.base import ResidentEngine
 from sfumato._init.dimension import Intrinsic
-from sfumato._mixture import Background, chi_median, gaussian_log_density, one_row
+from sfumato._mixture import Background, chi_median, gaussian_log_density
+from sfumato._outliers import row_weight
 from sfumato._typing import Floats
 
 CLASSIFY_ROUNDS = 12
@@ -120,7 +121,7 @@ def classify(
     own = widths[labels[known]]
     inside[known] = gaussian_log_density(distances[known], own, density.dimension)
     outside = density.at(distances, n_clusters)
-    least = one_row(weights)
+    least = row_weight(weights)
     share = FIRST_OUTLIER_SHARE
     shares = (1 - share) * np.bincount(labels, weights, n_clusters) / total
     outlying = np.zeros(len(distances), dtype=bool)

@@ -24,8 +24,8 @@ from sfumato._init.base import (
 from sfumato._init.dimension import SAMPLE_SEED, Intrinsic, intrinsic_dimension
 from sfumato._init.search import Candidate, Setting, search
 from sfumato._init.short_fits import SHORT_FIT, at_cap, capped_fit
-from sfumato._mixture import Background, one_row
-from sfumato._outliers import sample_rows
+from sfumato._mixture import Background
+from sfumato._outliers import row_weight, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Stopping, solve
 from sfumato._typing import Floats
@@ -225,7 +225,7 @@ class Search:
         self.cap = self.best.cap if self._given is None else self._given
         if self._setting is not None and self._given is None:
             found = Candidate(self._new_setting(large), self.best.centers, self.cap)
-            self.cap = found.final_cap()
+            self.cap = found.settled(Candidate.cap_of_inliers).cap
         self._waiting = [found for found in self._found[1:] if self._is_likely(found)]
 
     def _new_setting(self, sample: ResidentEngine) -> Setting:
@@ -288,7 +288,7 @@ class Search:
         falls = self.best.scores - found.scores
         mean = np.average(falls, weights=self._weights)
         variance = np.average((falls - mean) ** 2, weights=self._weights)
-        count = float(self._weights.sum()) / one_row(self._weights)
+        count = float(self._weights.sum()) / row_weight(self._weights)
         return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / count))
 
     def keeps_clusters(self, problem: Problem) -> bool:
@@ -318,8 +318,7 @@ class Search:
 
     def _sample_is_within(self, centers: Floats) -> bool:
         """Whether no row of the sample lies beyond the cap."""
-        hard = at_cap(self._sample, self.cap)
-        distances = hard.assign(centers, distances=True, memberships=False).distances
+        distances = self._hard.assign(centers, distances=True, memberships=False).distances
         assert distances is not None
         return bool(distances.max() <= self.cap)
 

@@ -14,7 +14,7 @@ objectives. So they are compared by the likelihood of clusters and outliers (``l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,8 +33,8 @@ from sfumato._init.short_fits import (
     at_cap,
     capped_fit,
 )
-from sfumato._mixture import Background, chi_median, gaussian_log_density, one_row
-from sfumato._outliers import RADIUS_DEVIATIONS, trimmed_radii
+from sfumato._mixture import Background, chi_median, gaussian_log_density
+from sfumato._outliers import RADIUS_DEVIATIONS, row_weight, trimmed_radii
 from sfumato._problem import Problem
 from sfumato._sampling import draw
 from sfumato._solvers.descent import solve
@@ -144,7 +144,7 @@ class Candidate:
 
     def count(self, rows: NDArray[np.intp]) -> float:
         """Number of rows that the weights of some rows are worth."""
-        return float(self.weights[rows].sum()) / one_row(self.weights)
+        return float(self.weights[rows].sum()) / row_weight(self.weights)
 
     def largest_radius(self) -> float:
         """Largest radius of a cluster; the cap itself if none has one.
@@ -156,22 +156,11 @@ class Candidate:
         counted &= self.masses >= CORE_SHARE * self.masses.sum() / len(self.centers)
         return float(np.max(radii[counted], initial=0.0)) or self.cap
 
-    def final_cap(self) -> float:
-        """Cap that the radii of the clusters imply, after a few iterations at it.
-
-        It is found from any cap near it: the cap of the candidate may exclude part of its widest
-        cluster, and depends on the seeds.
-        """
-        found = self
-        for _ in range(MAX_CAP_ROUNDS):
-            cap = found.cap_of_inliers()
-            if abs(cap - found.cap) <= CAP_TOLERANCE * found.cap:
-                break
-            found = found.refitted(cap)
-        return cap
-
     def cap_of_inliers(self) -> float:
-        """Largest radius of a cluster, from the rows that are not outliers, whatever the cap."""
+        """Largest radius of a cluster, from the rows that are not outliers, whatever the cap.
+
+        The cap of a candidate may exclude part of its widest cluster, and depends on the seeds.
+        """
         inliers = np.where(self.classified.outlying, 0.0, self.weights)
         radii = trimmed_radii(self.distances, self.labels, inliers, len(self.centers), np.inf)
         counted = self.masses >= CORE_SHARE * self.masses.sum() / len(self.centers)
@@ -182,15 +171,19 @@ class Candidate:
         centers = solve(at_cap(self.setting.sample, cap), self.centers, SHORT_FIT).centers
         return Candidate(self.setting, centers, cap)
 
-    def settled(self, largest: float = np.inf) -> Candidate:
-        """Candidate whose cap is that of its clusters, of at most ``largest``."""
+    def settled(self, cap_of: Callable[[Candidate], float]) -> Candidate:
+        """Candidate whose cap is the one that a function of it implies."""
         found = self
         for _ in range(MAX_CAP_ROUNDS):
-            cap = min(largest, found.largest_radius())
+            cap = cap_of(found)
             if abs(cap - found.cap) <= CAP_TOLERANCE * found.cap:
                 break
             found = found.refitted(cap)
         return found
+
+    def settled_below(self, largest: float) -> Candidate:
+        """Candidate whose cap is the largest radius of its clusters, of at most ``largest``."""
+        return self.settled(lambda found: min(largest, found.largest_radius()))
 
 
 def _nearest(
@@ -221,7 +214,9 @@ def search(
     if cap is not None:
         return improved(Candidate(setting, seeds, cap), rng, settle=False)
     found = [
-        Candidate(setting, seeds, factor * first).refitted(factor * first).settled(factor * first)
+        Candidate(setting, seeds, factor * first)
+        .refitted(factor * first)
+        .settled_below(factor * first)
         for factor in CAP_FACTORS
     ]
     best = max(found, key=lambda candidate: candidate.log_likelihood)
@@ -243,7 +238,7 @@ def improved(candidate: Candidate, rng: np.random.RandomState, settle: bool) -> 
             found = _reduced(Candidate(candidate.setting, centers, candidate.cap))
             if found.log_likelihood > best.log_likelihood - PROMISING:
                 found = found.refitted(candidate.cap)
-                found = found.settled(candidate.cap) if settle else found
+                found = found.settled_below(candidate.cap) if settle else found
             if found.log_likelihood > best.log_likelihood + MIN_GAIN:
                 best = found
         if best is candidate:
@@ -259,7 +254,7 @@ def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Float
     typical = float(np.nanmedian(radii)) if np.isfinite(radii).any() else cap
     outlying = np.flatnonzero(candidate.classified.outlying)
     if candidate.count(outlying) >= MIN_GROUP:
-        group = _only(candidate.setting.sample, outlying)
+        group = candidate.setting.sample.only(outlying)
         for reach in sorted({min(typical, cap), cap}):
             yield np.vstack([centers, _densest(group, reach, rng)])
     widths = candidate.widths
@@ -269,13 +264,8 @@ def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Float
     for k in np.argsort(-excess, kind="stable")[:DIVIDED]:
         inside = np.flatnonzero((candidate.labels == k) & ~candidate.classified.outlying)
         if candidate.count(inside) >= 2 * MIN_GROUP:
-            two = _divided(_only(candidate.setting.sample, inside), typical, cap, rng)
+            two = _divided(candidate.setting.sample.only(inside), typical, cap, rng)
             yield np.vstack([np.delete(centers, k, axis=0), two])
-
-
-def _only(sample: ResidentEngine, rows: NDArray[np.intp]) -> ResidentEngine:
-    """Engine on some rows of a sample."""
-    return type(sample)(sample.data.take(rows), sample.problem, sample.n_threads)
 
 
 def _densest(group: ResidentEngine, reach: float, rng: np.random.RandomState) -> Floats:
@@ -295,9 +285,9 @@ def _divided(
     first = _densest(group, typical, rng)
     rest = np.flatnonzero(group.distances(first)[:, 0] > typical)
     weights = group.data.weights_or_ones()
-    if float(weights[rest].sum()) / one_row(weights) < MIN_GROUP:
+    if float(weights[rest].sum()) < MIN_GROUP * row_weight(weights):
         return capped_fit(group, cap, 2, rng).centers
-    both = np.vstack([first, _densest(_only(group, rest), typical, rng)])
+    both = np.vstack([first, _densest(group.only(rest), typical, rng)])
     return solve(at_cap(group, cap), both, SHORT_FIT).centers
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._engines.base import Assignment, ResidentEngine
-from sfumato._outliers import grouped_median, radii_of
+from sfumato._outliers import radii_of, weighted_median
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import fixed_draw
 from sfumato._typing import Floats
@@ -188,8 +188,7 @@ class OnlineState:
         seen, weights = sample
         n_sampled = int((weights > 0).sum())
         distances = np.asarray(seen.distances, dtype=np.float64)
-        all_rows = np.zeros(len(distances), dtype=np.intp)
-        middle = float(grouped_median(distances, all_rows, weights, 1)[0])
+        middle = weighted_median(distances, weights)
         # If half of the rows lie on centers, the median is 0, and nothing is clipped.
         typical = np.full(len(centers), middle or np.inf)
         found = count_rows(problem, seen, weights, typical)

@@ -143,14 +143,15 @@ def test_a_cluster_is_at_least_of_the_typical_width():
 def test_the_cap_settles_at_the_radius_of_the_clusters():
     """Four robust deviations, of which one in 30,000 rows of a Gaussian lies beyond."""
     X, centers = clusters(SQUARE, [1000] * 4)
-    found = Candidate(setting_of(X, 4), centers, 60.0).settled()
+    found = Candidate(setting_of(X, 4), centers, 60.0).settled_below(60.0)
     expected = chi.isf(3.2e-5, 3)
     assert found.cap == pytest.approx(expected, rel=0.1)
     assert found.cap_of_inliers() == pytest.approx(expected, rel=0.1)
-    caps = [Candidate(setting_of(X, 4), centers, cap).final_cap() for cap in (3.0, 4.0, 6.0, 20.0)]
+    found = [Candidate(setting_of(X, 4), centers, cap) for cap in (3.0, 4.0, 6.0, 20.0)]
+    caps = [candidate.settled(Candidate.cap_of_inliers).cap for candidate in found]
     assert caps == pytest.approx([expected] * 4, rel=0.1)
     assert np.ptp(caps) <= 0.02 * expected
-    assert Candidate(setting_of(X, 4), centers, 60.0).settled(largest=2.5).cap <= 2.5
+    assert Candidate(setting_of(X, 4), centers, 60.0).settled_below(2.5).cap <= 2.5
 
 
 @every_engine
