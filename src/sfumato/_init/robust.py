@@ -225,7 +225,7 @@ class Search:
         self.cap = self.best.cap if self._given is None else self._given
         if self._setting is not None and self._given is None:
             found = Candidate(self._new_setting(large), self.best.centers, self.cap)
-            self.cap = found.settled(Candidate.cap_of_inliers).cap
+            self.cap = found.settled(Candidate.cap_of_inliers).cap_of_inliers()
         self._waiting = [found for found in self._found[1:] if self._is_likely(found)]
 
     def _new_setting(self, sample: ResidentEngine) -> Setting:
