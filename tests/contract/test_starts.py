@@ -37,7 +37,11 @@ def test_n_init_auto(X: np.ndarray) -> None:
         return start_near(X, n_clusters, seed=random_state.randint(1000))
 
     REFCMFS(3, fuzzifier=1.5, init=init, random_state=0).fit(X)
-    assert calls == [3] * HALVING.starts
+    assert calls == [3, 3], "two starts agree"
+    calls.clear()
+    noise = np.random.default_rng(0).normal(size=(90, 5))
+    REFCMFS(9, fuzzifier=1.2, init=init, random_state=0).fit(noise)
+    assert calls == [9] * HALVING.compared
     calls.clear()
     REFCMFS(3, fuzzifier=1.5, init=init, n_init=2, random_state=0).fit(X)
     assert calls == [3, 3]

@@ -12,6 +12,7 @@ from sfumato._solvers.descent import Stopping
 MODULES = (
     "_init.base",
     "_init.short_fits",
+    "_solvers.exchange",
     "_init.dimension",
     "_init.first_cap",
     "_init.likelihood",

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard
-from sfumato._init.short_fits import swapped
+from sfumato._solvers.exchange import exchange
 from tests.catalogue import each, make_engine
 
 WIDTHS = [(1, 1, 1, 5, 5, 5), (1, 1, 1, 1, 1, 5)]
@@ -98,5 +98,5 @@ def test_two_clusters_that_share_a_center_are_parted():
     spread = np.linspace(-1, 1, 50)
     X = np.concatenate([spread, 10 + spread, 100 + spread])[:, None]
     engine = make_engine("native", X, Capped(40.0), Hard())
-    found = swapped(engine, np.array([[5.0], [99.5], [100.5]]), 30.0, np.random.RandomState(0))
+    found = exchange(engine, np.array([[5.0], [99.5], [100.5]]), np.random.RandomState(0), 30.0)
     assert (np.abs(found[:, 0] - 100) < 2).sum() == 1

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from sfumato._data import Data
 from sfumato._problem import Problem, Statistics
-from sfumato._sampling import draw, fixed_draw, ranking
+from sfumato._sampling import draw_rows, fixed_draw, ranking
 from sfumato._typing import Floats
 from sfumato.losses import Squared
 from sfumato.memberships import Hard
@@ -327,14 +327,13 @@ class ResidentEngine(Engine):
         If there are more, rows are drawn in proportion to their weights, with replacement, and the
         weights of the sample are equal.
         """
-        weights = self.data.weights_or_ones()
-        positive = np.flatnonzero(weights > 0)
-        if len(positive) == self.n_rows <= max_rows:
-            return self
-        if len(positive) <= max_rows:
-            return self.only(positive)
-        drawn = np.sort(draw(weights, self.order(), max_rows, rng))
-        return self._on(replace(self.data.take(drawn), weights=None))
+        weights = self.data.weights
+        positive = None if weights is None else np.flatnonzero(weights > 0)
+        count = self.n_rows if positive is None else len(positive)
+        if count > max_rows:
+            drawn = draw_rows(self.n_rows, weights, max_rows, rng)
+            return self._on(replace(self.data.take(drawn), weights=None))
+        return self if positive is None or count == self.n_rows else self.only(positive)
 
     def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return the engine itself: all rows are in memory."""

@@ -28,7 +28,7 @@ from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Ste
 from sfumato.exceptions import ParameterError, ParameterTypeError
 from sfumato.files import write_atomically
 
-FORMAT = 2
+FORMAT = 3
 """Number of the file format; files of another one are refused."""
 IRRELEVANT = {"checkpoint", "decay", "n_threads"}
 """Parameters on which the result of ``fit`` does not depend."""
@@ -52,9 +52,11 @@ class Checkpoint:
         State of the random numbers before the first is drawn.
     tuned : dict or None
         Parameters that were "auto", what they were found from, the stability, and the number of the
-        last start, of a fit to chunked data whose starts were compared on a coreset.
+        last start, of a fit whose starts were compared on a sample.
     states : dict
         State of each start, by its number.
+    agreed : dict
+        Whether two starts had the same clusters when they were compared, by their numbers.
     """
 
     path: Path
@@ -62,6 +64,7 @@ class Checkpoint:
     rng_state: Any
     tuned: dict[str, Any] | None = None
     states: dict[int, DescentState] = field(default_factory=dict)
+    agreed: dict[str, bool] = field(default_factory=dict)
     _due: float = 0.0
 
     @classmethod
@@ -123,6 +126,7 @@ class Checkpoint:
             "format": FORMAT,
             "identity": self.identity,
             "tuned": self.tuned,
+            "agreed": self.agreed,
             "rng": [name, *numbers],
             "starts": {number: _plain(state) for number, state in self.states.items()},
         }
@@ -141,7 +145,7 @@ class Checkpoint:
                 stored = dict(header["identity"])
                 name, *numbers = header["rng"]
                 rng_state = (name, arrays["rng"], *numbers)
-                tuned = header["tuned"]
+                tuned, agreed = header["tuned"], header["agreed"]
                 starts = header["starts"].items()
                 states = {int(n): _state(plain, f"{n}.", arrays) for n, plain in starts}
         except Exception as error:  # A damaged archive can raise anything.
@@ -154,7 +158,7 @@ class Checkpoint:
                 "was written by another version of sfumato; remove it, or give another path."
             )
         self._compare(stored)
-        self.rng_state, self.tuned, self.states = rng_state, tuned, states
+        self.rng_state, self.tuned, self.states, self.agreed = rng_state, tuned, states, agreed
 
     def _read(self) -> tuple[Any, dict[str, Any]]:
         """Header and arrays of the file."""

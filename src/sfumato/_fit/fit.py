@@ -1,19 +1,17 @@
 """A fit, from checked data to a solution.
 
-Parameters that are "auto" are tuned, several starts are run, and the best solution is kept. On
-chunked data, with ``n_init="auto"``, starts are compared on a coreset, and only the best one passes
-over all rows.
+Parameters that are "auto" are tuned, several starts are run (``starts.py``), and the best solution
+is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from sfumato._data import Data
@@ -21,16 +19,14 @@ from sfumato._engines import make_engine
 from sfumato._engines.base import Engine
 from sfumato._engines.chunked import ChunkedData
 from sfumato._fit.auto import Tuned, tune
-from sfumato._fit.callbacks import FitTask, IterationTasks
+from sfumato._fit.callbacks import FitTask
 from sfumato._fit.checkpoint import Checkpoint, identity_of
-from sfumato._init.base import GivenCenters, Initializer, proposed_centers
-from sfumato._outliers import sample_rows
+from sfumato._fit.starts import Context, best_start, level_sizes
+from sfumato._init.base import Initializer
 from sfumato._problem import Problem
-from sfumato._solvers.acceleration import resolve_acceleration
-from sfumato._solvers.descent import Descent, Solution, Stopping, StopReason
+from sfumato._solvers.descent import Solution, StopReason
 from sfumato._solvers.projection import Projection, identity, project
-from sfumato._solvers.refill import refill
-from sfumato._solvers.restarts import Plan, Start, run_starts
+from sfumato._solvers.restarts import Plan
 from sfumato._typing import Floats
 
 Attributes = Callable[[Engine, Floats], dict[str, Any]]
@@ -67,17 +63,6 @@ class FitResult(NamedTuple):
         if isinstance(data, ChunkedData):
             return int(data.positives[-1])
         return int(np.count_nonzero(data.weights_or_ones()))
-
-
-class Context(NamedTuple):
-    """What all starts of a fit share."""
-
-    estimator: Any
-    initializer: Initializer
-    plan: Plan
-    rng: np.random.RandomState
-    checkpoint: Checkpoint | None
-    task: FitTask
 
 
 def fit(
@@ -120,15 +105,15 @@ def fit(
         full = make_engine(estimator.engine, data, tuned.problem, estimator.n_threads)
 
     plan = Plan.of(estimator.n_init, initializer.random, initializer.refined)
-    tasks = plan.starts + _compares_on_coreset(plan, engine)
+    sizes = level_sizes(plan, engine, estimator.n_clusters)
     task = FitTask(
         estimator,
-        estimator._init_callback_context(max_subtasks=tasks),
+        estimator._init_callback_context(max_subtasks=plan.total + len(sizes)),
         given,
         lambda centers: attributes(full, projection.lift(centers)),
     ).begin()
-    context = Context(estimator, initializer, plan, rng, file, task)
-    best, stability = _best_start(context, engine, tuned)
+    context = Context(estimator, initializer, plan, sizes, rng, file, task)
+    best, stability = best_start(context, engine, tuned)
     stopped = best.descent.outcome is StopReason.STOPPED_BY_CALLBACK
     if file is not None and not stopped:  # A stopped start can be resumed from the last state.
         file.finish(best.number, best.descent)
@@ -158,65 +143,3 @@ def _tune(
         problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
         return Tuned(problem, kept["dimension"], kept["clipped"])
     return tune(engine, estimator.n_clusters, initializer, rng, estimator.n_features_in_)
-
-
-def _compares_on_coreset(plan: Plan, engine: Engine) -> bool:
-    return bool(plan.rungs) and isinstance(engine.data, ChunkedData)
-
-
-def _best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, float | None]:
-    """Best of all starts, on all rows, and the agreement of the best two searches."""
-    plan, checkpoint = context.plan, context.checkpoint
-    if not _compares_on_coreset(plan, engine):
-        best, second = run_starts(_starts(context, engine), plan.rungs)
-        return best, _stability(context, engine, best.descent.centers, second)
-    if checkpoint is not None and checkpoint.tuned is not None:
-        number, stability = checkpoint.tuned["final"], checkpoint.tuned["stability"]
-        centers = checkpoint.states[number].centers
-    else:
-        number = plan.starts
-        rows = engine.coreset(context.estimator.n_clusters, context.rng)
-        first, second = run_starts(_starts(context, rows), plan.rungs)
-        centers = first.descent.centers
-        stability = _stability(context, engine, centers, second)
-    if checkpoint is not None:
-        checkpoint.tuned = {
-            "loss": engine.problem.loss.get_params(),
-            "membership": engine.problem.membership.get_params(),
-            "dimension": tuned.dimension,
-            "clipped": tuned.clipped,
-            "stability": stability,
-            "final": number,
-        }
-    last = context._replace(initializer=GivenCenters(centers), plan=Plan(1))
-    return run_starts(_starts(last, engine, number))[0], stability
-
-
-def _stability(
-    context: Context, engine: Engine, centers: Floats, others: Floats | None
-) -> float | None:
-    """Agreement of the initializer's searches, or else of the best two starts on a sample."""
-    stability = context.initializer.stability(centers)
-    if stability is not None or others is None:
-        return stability
-    sample = engine.fixed_sample(sample_rows(len(centers)))
-    labels = (sample.assign(each, memberships=False).labels for each in (centers, others))
-    return float(adjusted_rand_score(*labels))
-
-
-def _starts(context: Context, engine: Engine, first: int = 0) -> Iterator[Start]:
-    """Starts of the plan, numbered from ``first`` on; each is seeded when it is its turn."""
-    estimator, initializer = context.estimator, context.initializer
-    stopping = Stopping(estimator.max_iter, estimator.tol)
-    for number in range(first, first + context.plan.starts):
-        if number > first and not initializer.random:
-            break  # All others would be the same.
-        # One task more than steps: the first is at the initial centers.
-        task = context.task.begin_subtask(f"start {number}", max_subtasks=estimator.max_iter + 1)
-        centers = proposed_centers(initializer, engine, estimator.n_clusters, context.rng)
-        acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
-        descent = Descent(engine, centers, stopping, IterationTasks(task), acceleration)
-        descent.refill = refill
-        if context.checkpoint is not None:
-            context.checkpoint.attach(number, descent)
-        yield Start(descent, number, task.end)

@@ -2,7 +2,8 @@
 
 Rows are drawn by the inverse of the cumulative weight, in an order that depends on the data alone
 (``ResidentEngine.order``). So a weight of 3 draws like 3 copies of a row, a row of weight 0 is
-never drawn, and shuffled rows give the same seeds.
+never drawn, and shuffled rows give the same seeds, unless they are so many that starts are compared
+on a sample.
 """
 
 from __future__ import annotations

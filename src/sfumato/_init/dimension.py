@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._init.base import pilot_rows
@@ -46,6 +47,9 @@ MAX_SHIFTS = 30
 """Steps of mean shift at most. Chosen by hand."""
 SHIFT_TOLERANCE = 0.01
 """Step over the radius of the neighbors at which mean shift ends. Chosen by hand."""
+JOINED = 0.02
+"""Distance of two points over the radius of the neighbors, below which mean shift goes on from one
+of them: they share nearly all neighbors. Chosen by hand."""
 SAME_MODE = 0.5
 """Distance of two modes over the radius of the neighbors, below which they are the same. Chosen by
 hand."""
@@ -145,27 +149,39 @@ def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomSta
     radii = np.zeros(count)
     moving = np.arange(count)
     for _ in range(MAX_SHIFTS):
-        near, radii[moving] = neighbors(sample, centers[moving], mass)
-        shifted = sample.means(near)
+        shifted, radii[moving] = mean_shift(sample, centers[moving], mass)
         steps = np.linalg.norm(shifted - centers[moving], axis=1)
         centers[moving] = shifted
         moving = moving[steps > SHIFT_TOLERANCE * radii[moving]]
         if not len(moving):
             break
-    return _merged(sample, Modes(centers, radii), mass)
+        joined = _joined(centers[moving], radii[moving])
+        radii[moving[joined]] = np.inf  # They would end where others do.
+        moving = moving[~joined]
+    kept = np.isfinite(radii)
+    return _merged(sample, Modes(centers[kept], radii[kept]), mass)
 
 
-def neighbors(sample: ResidentEngine, points: Floats, mass: float) -> tuple[csr_array, Floats]:
-    """Rows nearest to each point, of a given total weight, and the distance of the farthest.
-
-    Returns the weights of these rows as a csr_array of shape (n_points, n_rows).
-    """
+def mean_shift(sample: ResidentEngine, points: Floats, mass: float) -> tuple[Floats, Floats]:
+    """Mean of the rows nearest to each point, of a given total weight, and their radius."""
     weights = sample.data.weights_or_ones()
+    distances, radii = neighbors(sample, points, mass)
+    chosen = distances <= radii[:, None]
+    columns = np.flatnonzero(chosen) % len(weights)
+    ends = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+    near = csr_array((weights[columns], columns, ends), shape=distances.shape)
+    return sample.means(near), radii
+
+
+def _joined(points: Floats, radii: Floats) -> NDArray[np.bool_]:
+    """Whether each point has come together with one before it."""
+    return np.tril(cdist(points, points) <= JOINED * radii, k=-1).any(axis=1)
+
+
+def neighbors(sample: ResidentEngine, points: Floats, mass: float) -> tuple[Floats, Floats]:
+    """Distances of all rows from each point, and the radius within which they have a weight."""
     distances = sample.distances(points).T.astype(np.float64)
-    radii = radii_of_mass(distances, weights, mass)
-    chosen = (distances <= radii[:, None]) & (weights > 0)
-    rows, columns = np.nonzero(chosen)
-    return csr_array((weights[columns], (rows, columns)), shape=distances.shape), radii
+    return distances, radii_of_mass(distances, sample.data.weights_or_ones(), mass)
 
 
 def radii_of_mass(distances: Floats, weights: Floats, mass: float) -> Floats:
@@ -268,11 +284,13 @@ def radial_spread(distances: Floats, weights: Floats, radius: float) -> RadialSp
     ``radius`` is that of some of its rows. The limit of the distances grows from there, until it
     lies beyond the radius of the cluster.
     """
+    order = np.argsort(distances)
+    distances, weights = distances[order], weights[order]
     powers = np.cbrt(distances**2)
-    limit = FIRST_LIMIT * radius
+    found, limit = RadialSpread(), FIRST_LIMIT * radius
+    sums = _Sums.of(powers, weights)
     for _ in range(MAX_GROWTHS):
-        within = distances < limit
-        found = _trimmed(powers[within], weights[within])
+        found = _trimmed(sums.first(int(np.searchsorted(distances, limit))))
         wanted = min(found.radius, LAST_LIMIT * radius)
         if not wanted > (1 + SHIFT_TOLERANCE) * limit:
             break
@@ -280,22 +298,60 @@ def radial_spread(distances: Floats, weights: Floats, radius: float) -> RadialSp
     return found
 
 
-def _trimmed(powers: Floats, weights: Floats) -> RadialSpread:
+class _Sums(NamedTuple):
+    """Sorted values and their weights, with the sums of weights, values and squares up to each.
+
+    Sums are of values less ``center``, so that squares lose no digits.
+    """
+
+    values: Floats
+    weights: Floats
+    totals: Floats
+    center: float
+    one: float
+
+    @classmethod
+    def of(cls, values: Floats, weights: Floats) -> _Sums:
+        """Sums of sorted values."""
+        center = float(values[len(values) // 2]) if len(values) else 0.0
+        shifted = values - center
+        totals = np.zeros((len(values) + 1, 3))
+        np.cumsum(
+            weights[:, None] * np.column_stack([np.ones_like(shifted), shifted, shifted**2]),
+            axis=0,
+            out=totals[1:],
+        )
+        return cls(values, weights, totals, center, row_weight(weights))
+
+    def first(self, count: int) -> _Sums:
+        """Sums of the smallest values alone."""
+        return self._replace(
+            values=self.values[:count],
+            weights=self.weights[:count],
+            totals=self.totals[: count + 1],
+        )
+
+    def between(self, low: float, high: float) -> tuple[float, float, float]:
+        """Weight, mean and variance of the values from ``low`` to ``high``."""
+        begin, end = np.searchsorted(self.values, low), np.searchsorted(self.values, high, "right")
+        mass, total, squares = self.totals[end] - self.totals[begin]
+        if not mass > 0:
+            return 0.0, np.nan, np.nan
+        mean = total / mass
+        return float(mass), self.center + float(mean), max(0.0, float(squares / mass - mean**2))
+
+
+def _trimmed(sums: _Sums) -> RadialSpread:
     """Mean and deviation of the values within ``TRIM`` deviations of the mean."""
-    if _too_few(weights):
+    least = MIN_NEIGHBORS * sums.one
+    if sums.totals[-1, 0] < least or not len(sums.values):
         return RadialSpread()
-    mean = weighted_median(powers, weights)
-    deviation = MAD_TO_SIGMA * weighted_median(np.abs(powers - mean), weights)
+    half = np.searchsorted(sums.totals[1:, 0], sums.totals[-1, 0] / 2)
+    mean = float(sums.values[half])
+    deviation = MAD_TO_SIGMA * weighted_median(np.abs(sums.values - mean), sums.weights)
     for _ in range(TRIM_ROUNDS):
-        kept = np.abs(powers - mean) <= TRIM * deviation
-        if _too_few(weights[kept]):
+        mass, middle, variance = sums.between(mean - TRIM * deviation, mean + TRIM * deviation)
+        if mass < least:
             break
-        mean = float(np.average(powers[kept], weights=weights[kept]))
-        variance = float(np.average((powers[kept] - mean) ** 2, weights=weights[kept]))
-        deviation = np.sqrt(variance) / TRIMMED_DEVIATION
+        mean, deviation = middle, np.sqrt(variance) / TRIMMED_DEVIATION
     return RadialSpread(mean, float(deviation))
-
-
-def _too_few(weights: Floats) -> bool:
-    """Whether rows of these weights are too few to tell a spread."""
-    return not len(weights) or float(weights.sum()) < MIN_NEIGHBORS * row_weight(weights)

@@ -27,7 +27,6 @@ from sfumato._init.dimension import Intrinsic
 from sfumato._init.first_cap import CORE_SHARE, first_cap
 from sfumato._init.likelihood import Classified, OutlierDensity, classify
 from sfumato._init.short_fits import (
-    MAX_TABLE,
     PAIR_DISTANCE,
     SHORT_FIT,
     at_cap,
@@ -38,6 +37,7 @@ from sfumato._outliers import RADIUS_DEVIATIONS, row_weight, trimmed_radii
 from sfumato._problem import Problem
 from sfumato._sampling import draw
 from sfumato._solvers.descent import solve
+from sfumato._solvers.exchange import MAX_TABLE
 from sfumato._typing import Floats
 from sfumato.losses import L21
 from sfumato.memberships import Hard

@@ -1,7 +1,8 @@
 """Several starts by successive halving: only the most promising ones run to the end.
 
 Objectives after a few iterations rank starts well, though not perfectly: ten starts, reduced
-twice, end as low as five that all run to the end (``docs/restarts.md``).
+twice, end as low as five that all run to the end (``docs/restarts.md``). Where two starts from
+exchanged seeds agree, there is nothing left to compare, and no others are begun.
 """
 
 from __future__ import annotations
@@ -30,25 +31,57 @@ END = Rung(None, 1)
 
 
 class Plan(NamedTuple):
-    """Number of starts, and the rungs at which the worst of them are dropped."""
+    """Number of starts, and the rungs at which the worst of them are dropped.
+
+    Attributes
+    ----------
+    starts : int
+    rungs : tuple of Rung
+    exchanged : int
+        Starts before these, whose seeds are exchanged for other rows first. If two of them agree,
+        no others are begun.
+    improved : int
+        Starts after these at most, from the best one with some centers exchanged.
+    sampled : bool
+        Whether starts are compared on a sample, of which larger ones follow up to all rows.
+    """
 
     starts: int
     rungs: tuple[Rung, ...] = ()
+    exchanged: int = 0
+    improved: int = 0
+    sampled: bool = False
 
     @classmethod
     def of(cls, n_init: int | str, random: bool, refined: bool = False) -> Plan:
         """Plan for ``n_init`` and an initializer with these properties."""
+        if n_init != "auto":
+            return cls(int(n_init) if random else 1)
         if not random:
-            return cls(1)
-        if n_init == "auto":
-            return SHORT_HALVING if refined else HALVING
-        return cls(int(n_init))
+            return cls(1, sampled=refined)
+        return SHORT_HALVING if refined else HALVING
+
+    @property
+    def compared(self) -> int:
+        """Starts that are compared, at most."""
+        return self.exchanged + self.starts
+
+    @property
+    def total(self) -> int:
+        """Starts at most."""
+        return self.compared + self.improved
 
 
-HALVING = Plan(10, (Rung(4, 4), Rung(9, 2)))
+HALVING = Plan(10, (Rung(4, 4), Rung(9, 2)), exchanged=3, improved=2, sampled=True)
 """Plan for ``n_init="auto"``; measured in ``docs/restarts.md``."""
-SHORT_HALVING = Plan(6, (Rung(4, 3), Rung(9, 2)))
+SHORT_HALVING = Plan(6, (Rung(4, 3), Rung(9, 2)), sampled=True)
 """The same for seeds that are good already, so that fewer will do."""
+AGREEMENT_ITERATIONS = 20
+"""Iterations after which starts from exchanged seeds are compared. Chosen by hand: those that find
+separate clusters have ended by then, and others are not worth more."""
+TRIAL_ITERATIONS, LARGEST_EXCESS = 10, 2e-3
+"""A start from the best one with exchanged centers is dropped if it is still higher by more than
+this fraction after so many iterations. Chosen by hand."""
 
 
 @dataclass(eq=False)
@@ -78,12 +111,20 @@ class Start:
         return self.on_end(best.descent.centers)
 
 
-def run_starts(
-    starts: Iterable[Start], rungs: tuple[Rung, ...] = ()
-) -> tuple[Start, Floats | None]:
-    """Run the starts; return the best one, and the centers of the best other that ran to the end.
+Agree = Callable[[Start, Start], bool]
+"""Whether two starts have come to the same clusters."""
 
-    All have ended then.
+
+def run_starts(
+    starts: Iterable[Start],
+    rungs: tuple[Rung, ...] = (),
+    exchanged: Iterable[Start] = (),
+    agree: Agree = lambda first, second: False,
+    improved: Callable[[Start], Start | None] | None = None,
+) -> tuple[Start, Floats | None]:
+    """Run the starts; return the best one, and the centers of the second best.
+
+    The second best ran to the end, or agrees with the best one. All have ended then.
 
     Parameters
     ----------
@@ -91,66 +132,126 @@ def run_starts(
         The next one is taken when it can run, so that few are in memory.
     rungs : tuple of Rung
         Without any, all starts run to the end, one after the other.
+    exchanged : iterable of Start
+        Starts that come first. If two of them agree, no others are begun.
+    agree : callable
+    improved : callable
+        From the best start to another that begins near it, or None; it is called again as long as
+        that is better.
     """
-    alive: list[Start] = []
-    ended: list[Start] = []
-    _halve(starts, (*rungs, END), alive, ended)
-    best = best_of(alive)
-    for start in alive:
-        if not start.has_ended:  # A callback has ended all starts.
-            start.end(best)
-    best.descent.stop()
-    others = [start for start in ended if start is not best]
-    return best, best_of(others).descent.centers if others else None
+    race = Race()
+    race.run_exchanged(exchanged, agree)
+    if not race.decided:
+        race.halve(starts, (*rungs, END))
+    if improved is not None:
+        race.improve(improved)
+    race.end()
+    return race.best, race.second
 
 
-def _halve(
-    starts: Iterable[Start], rungs: tuple[Rung, ...], alive: list[Start], ended: list[Start]
-) -> None:
-    """Run the starts up to each rung in turn.
+class Race:
+    """Starts that compete.
 
-    ``alive`` holds those that are left, ``ended`` the best two that ran to the end.
+    Attributes
+    ----------
+    alive : list of Start
+        Those that were not dropped.
+    decided : bool
+        Whether no other start is begun: a callback has ended all, or two starts agree.
     """
-    first, *later = rungs
-    for start in starts:
-        alive.append(start)
-        stop = _advance(start, first, alive)
-        _note_end(start, ended)
-        if stop or _drop_worst(alive, first):
-            return
-    for rung in later:
-        for start in tuple(alive):
-            stop = _advance(start, rung, alive)
-            _note_end(start, ended)
-            if stop:
+
+    def __init__(self) -> None:
+        self.alive: list[Start] = []
+        self.decided = False
+        self._stopped = False
+        self._ended: list[Start] = []  # The best two that ran to the end, or agree.
+
+    @property
+    def best(self) -> Start:
+        """Best start that is alive."""
+        return best_of(self.alive)
+
+    @property
+    def second(self) -> Floats | None:
+        """Centers of the best other start that ran to the end, or agrees with the best."""
+        others = [start for start in self._ended if start is not self.best]
+        return best_of(others).descent.centers if others else None
+
+    def run_exchanged(self, starts: Iterable[Start], agree: Agree) -> None:
+        """Run starts for some iterations; if two agree, run the best of all to the end."""
+        for start in starts:
+            self._advance(start, AGREEMENT_ITERATIONS)
+            if self.decided:
                 return
-        if _drop_worst(alive, rung):
+            best = self.best
+            others = [other for other in self.alive if other is not best]
+            same = next((other for other in others if agree(best, other)), None)
+            if same is not None:
+                self._ended.append(same)
+                self.decided = True
+                self._advance(best)
+                self._drop_worst(1)
+                return
+
+    def halve(self, starts: Iterable[Start], rungs: tuple[Rung, ...]) -> None:
+        """Run the starts up to each rung in turn, and drop the worst ones there.
+
+        Those that ran before compete from the second rung on, since they have run longer.
+        """
+        earlier, self.alive = self.alive, []
+        first, *later = rungs
+        for start in starts:
+            self._advance(start, first.iterations)
+            self._drop_worst(first.survivors)
+            if self.decided:
+                break
+        self.alive = [*earlier, *self.alive]
+        for rung in later:
+            for start in tuple(self.alive):
+                if not self.decided:
+                    self._advance(start, rung.iterations)
+            self._drop_worst(rung.survivors)
+
+    def improve(self, improved: Callable[[Start], Start | None]) -> None:
+        """Try starts near the best one; go on from one that is better."""
+        while not self._stopped and (start := improved(self.best)) is not None:
+            limit = (1 + LARGEST_EXCESS) * self.best.descent.objective
+            self._advance(start, TRIAL_ITERATIONS)
+            if start.descent.objective <= limit and not self._stopped:
+                self._advance(start)
+            self._drop_worst(1)
+            if self.best is not start:
+                return
+
+    def end(self) -> None:
+        """End all starts that are alive."""
+        best = self.best
+        for start in self.alive:
+            if not start.has_ended:  # A callback has ended all starts.
+                start.end(best)
+        best.descent.stop()
+
+    def _advance(self, start: Start, iterations: int | None = None) -> None:
+        """Run a start up to some iterations, or to the end."""
+        if start not in self.alive:
+            self.alive.append(start)
+        start.descent.run(iterations)
+        if start.descent.is_running():
             return
+        if not start.has_ended and start.end(self.best):
+            self.decided = self._stopped = True
+        if start not in self._ended:
+            self._ended.append(start)
+        if len(self._ended) > 2:
+            self._ended.remove(worst_of(self._ended))
 
-
-def _note_end(start: Start, ended: list[Start]) -> None:
-    """Add a start that ran to the end, and keep the best two."""
-    if not start.descent.is_running() and start not in ended:
-        ended.append(start)
-    if len(ended) > 2:
-        ended.remove(worst_of(ended))
-
-
-def _advance(start: Start, rung: Rung, alive: list[Start]) -> bool:
-    """Run a start up to the rung; whether to end all."""
-    start.descent.run(rung.iterations)
-    ended = not start.descent.is_running() and not start.has_ended
-    return ended and start.end(best_of(alive))
-
-
-def _drop_worst(alive: list[Start], rung: Rung) -> bool:
-    """Drop starts until only the survivors are left; whether to end all."""
-    while len(alive) > rung.survivors:
-        worst = worst_of(alive)
-        alive.remove(worst)
-        if not worst.has_ended and worst.end(best_of(alive)):
-            return True
-    return False
+    def _drop_worst(self, survivors: int) -> None:
+        """Drop starts until only so many are left; none if a callback has ended all."""
+        while len(self.alive) > survivors and not self._stopped:
+            worst = worst_of(self.alive)
+            self.alive.remove(worst)
+            if not worst.has_ended and worst.end(self.best):
+                self.decided = self._stopped = True
 
 
 def best_of(starts: list[Start]) -> Start:

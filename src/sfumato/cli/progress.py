@@ -21,6 +21,7 @@ from sklearn.callback import CallbackContext
 
 from sfumato._engines.passes import SWEEP
 from sfumato._fit.checkpoint import Place
+from sfumato._fit.starts import ALL_ROWS
 
 FALLS = 4
 """Number of the last falls of the objective from which the forecast is made; chosen by hand. With
@@ -236,19 +237,14 @@ class FitProgress:
         if depth not in (1, 2):
             return
         start = context if depth == 1 else context.parent
-        number, n_starts = start.task_id + 1, start.parent.max_subtasks
-        # Then starts are compared on a sample, and the last one alone passes over the data.
-        sampled = self.passes > 0 and estimator.n_init == "auto"
-        text = f"start {number} of {n_starts}"
+        text = _name_of(start, estimator.n_init == "auto")
         if depth == 2:
             step = min(context.task_id + 1, estimator.max_iter)  # The last task takes no step.
             iteration = f"iteration {step} of at most {estimator.max_iter}"
-            text = iteration if sampled or n_starts == 1 else f"{text}, {iteration}"
-            self._iteration = text
+            text = self._iteration = f"{text}, {iteration}" if text else iteration
         else:
             self.trend, self._left = Trend(self.trend.tol), None
-            if sampled and number < n_starts:
-                text = f"comparing starts on a sample, {number} of {n_starts - 1}"
+            if self.passes and text:  # On a sample: the bar shows passes over all rows.
                 self.bar.reset(self.task, total=None, description=text, note="")
         if not self.passes:
             self.bar.update(self.task, description=text)
@@ -257,6 +253,8 @@ class FitProgress:
         """Advance the bar; passes from here on belong to no iteration."""
         self._iteration = None
         depth = _depth(context)
+        if depth == 0 and not self.passes:  # There may have been fewer starts.
+            self.bar.update(self.task, completed=context.max_subtasks)
         if depth == 1:
             self._left = None
         if depth in (1, 2) and not self.passes:
@@ -268,6 +266,16 @@ class FitProgress:
     def teardown(self, estimator: Any, context: CallbackContext) -> None:
         """Print the end of a long fit; the bar ends with the context ``shown``."""
         self._print_end("fitted the clusters", self._began)
+
+
+def _name_of(start: CallbackContext, automatic: bool) -> str:
+    """Name of a start among several; empty for the only one that passes over all rows."""
+    most = start.parent.max_subtasks
+    if most == 1 or start.task_name == ALL_ROWS:
+        return ""
+    if not start.task_name.startswith("start"):
+        return str(start.task_name)
+    return f"start {start.task_id + 1} of {'at most ' if automatic else ''}{most}"
 
 
 def _depth(context: CallbackContext) -> int:

@@ -38,11 +38,12 @@ class FuzzyClustering(BaseFuzzyClustering):
         and returns such an array. See :class:`Initializer` to write your own.
     n_init : int or "auto", default="auto"
         Number of starts, of which the one with the lowest objective is kept. All of a given number
-        run to the end. "auto" is successive halving of 10 starts: the best 4 after 4 iterations and
-        the best 2 after 9 go on. Where ``init`` is an array, there is 1. Where it is "robust",
-        "auto" begins with 6, of which 3 go on after 4 iterations and 2 after 9; there is 1, for any
-        ``n_init``, if independent searches for seeds agree; and where no row lies beyond an
-        automatic cap, seeds may be those of "k-means++".
+        run to the end, on all rows. "auto" compares starts on a sample, improves the best one on
+        larger samples, and ends with one descent on all rows; fewer than 8000 rows, or 200 per
+        cluster, are their own sample. Starts are compared until two find the same clusters, or by
+        successive halving of 10. Where ``init`` is an array, there is 1. Where it is "robust",
+        there are 6 to compare, or 1, for any ``n_init``, if independent searches for seeds agree;
+        and where no row lies beyond an automatic cap, seeds may be those of "k-means++".
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
     tol : float, default=1e-7

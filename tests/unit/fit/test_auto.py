@@ -152,10 +152,10 @@ class Fussy(KMeansPlusPlus):
 
 @pytest.mark.parametrize(
     ("limit", "factor"),
-    [(2.0, 1), (1.25, 1), (1.2, 2), (1.125, 2), (1.05, 8), (1.02, 16), (1.01, 1)],
+    [(2.0, 1), (1.25, 1), (1.2, 2), (1.125, 2), (1.07, 4), (1.0625, 4), (1.05, 1)],
 )
 def test_the_fuzzifier_is_lowered_until_the_clusters_are_kept(limit, factor):
-    """In 4 dimensions: 1 + 1/4, 1 + 1/8, ..., 1 + 1/64. If none keeps them, it is the first."""
+    """In 4 dimensions: 1 + 1/4, 1 + 1/8, 1 + 1/16. If none keeps them, it is the first."""
     engine = make_engine("reference", blobs(), L21(), Power(2, "auto"))
     tuned = tune(engine, 5, Fussy(Intrinsic(4.0), limit), np.random.RandomState(0))
     assert tuned.problem.membership.fuzzifier == 1 + 1 / (4 * factor)

@@ -191,10 +191,12 @@ def test_passes_are_saved(
         return fitted(estimator, rows, checkpoint=tmp_path / "state", **parameters)
 
     sweeps.interrupt(resumable, total - 2)
-    # What comes again: an order of the rows before seeding, the pass that failed, the assignment.
-    assert sweeps.during(resumable) <= min(5, total - 1)
+    # What comes again: an order of the rows before seeding, the pass that failed, the assignment,
+    # and with several starts the few hard iterations after centers were exchanged.
+    exchanges = total // 2 if n_init == "auto" and kind != "stream" else 0
+    assert sweeps.during(resumable) <= min(5 + exchanges, total - 1)
     # From a fit that has ended: the assignment alone, beside seeding.
-    assert sweeps.during(resumable) <= 3
+    assert sweeps.during(resumable) <= 3 + exchanges
 
 
 def test_an_interruption_before_the_first_state_leaves_no_file(

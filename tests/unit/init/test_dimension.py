@@ -12,6 +12,7 @@ from sfumato._init.dimension import (
     RadialSpread,
     find_modes,
     intrinsic_dimension,
+    mean_shift,
     neighbors,
     radial_spread,
     radii_of_mass,
@@ -86,9 +87,21 @@ def test_rows_that_tell_nothing(distances):
 def test_neighbors_have_the_given_weight():
     line = np.arange(10.0)[:, None]
     engine = make_engine("native", line, L21(), Hard())
-    near, radii = neighbors(engine, np.array([[0.0], [5.1]]), 3.0)
+    points = np.array([[0.0], [5.1]])
+    distances, radii = neighbors(engine, points, 3.0)
     assert_allclose(radii, [2.0, 1.1])
-    assert_array_equal(near.toarray().nonzero()[1], [0, 1, 2, 4, 5, 6])
+    assert_allclose(distances, np.abs(line.T - points))
+    means, same = mean_shift(engine, points, 3.0)
+    assert_array_equal(same, radii)
+    assert_allclose(means, [[1.0], [5.0]])  # Of the rows 0, 1, 2 and 4, 5, 6.
+
+
+def test_mean_shift_weighs_rows_and_leaves_out_those_of_weight_zero():
+    line, weights = np.arange(6.0)[:, None], np.array([1.0, 0.0, 3.0, 1.0, 0.0, 5.0])
+    engine = make_engine("native", line, L21(), Hard(), weights)
+    means, radii = mean_shift(engine, np.array([[0.0]]), 4.0)
+    assert_allclose(radii, [2.0])
+    assert_allclose(means, [[6 / 4]])
 
 
 @pytest.mark.parametrize("mass", [0.5, 1, 7, 12, 1000])

@@ -145,6 +145,6 @@ def test_the_bar_of_several_starts_only_goes_forward_and_ends_full():
     REFCMFS(6, fuzzifier=1.5, random_state=0).set_callbacks(watched).fit(blobs(200, 3, 6))
     completed, totals = np.array(watched.stands).T
     assert (np.diff(completed) >= 0).all()
-    assert totals[-1] == HALVING.starts
+    assert totals[-1] == HALVING.total
     np.testing.assert_allclose(completed[-1], totals[-1])
     assert completed[len(completed) // 4] < totals[-1]
