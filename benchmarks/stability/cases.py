@@ -19,9 +19,8 @@ SEGMENTS = (6500, 5500, 4500, 2700, 800)
 TYPOS = 40
 ANOMALY_ROWS, ANOMALY_CLUSTERS = 4000, 8
 """Rows of a set with anomalies at most, and clusters that are asked for."""
-LARGE = ("yaleb", "coil100", "orl")
-"""Sets with fewer seeds, since a fit takes seconds."""
 FEW_SEEDS = 3
+"""Seeds for sets of which there are many."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def _pictures() -> Iterator[Case]:
     for name in PAPER:
         path = data_folder() / f"{name}.npz"
         if path.exists():
-            yield Case(name, partial(images, path), FEW_SEEDS if name in LARGE else None)
+            yield Case(name, partial(images, path))
 
 
 def _detected() -> Iterator[Case]:
