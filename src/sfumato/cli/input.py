@@ -21,6 +21,9 @@ from sfumato.streams._tables import TableColumns, check_known, check_numeric
 RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
 """Columns of the results; an identifier of that name is written as ``id``."""
 
+MOST_COLUMNS = 1 << 24
+"""Columns of an array, at most; chosen by hand. A sparse one may claim any number."""
+
 NOTHING_LEFT = (
     "{} has no numeric column left to cluster by; check --columns, --exclude and --separator."
 )
@@ -135,6 +138,10 @@ class Source:
         """Select columns of a file without names."""
         key = self.key if self.path.suffix.lower() == ".npz" else None
         whole = stream(self.path, key=key)
+        if whole.n_features > MOST_COLUMNS:
+            raise UserError(
+                f"{self.path} has {whole.n_features} columns; give at most {MOST_COLUMNS}."
+            )
         available = [f"x{column}" for column in range(whole.n_features)]
         names = self._features(available)
         place = {name: column for column, name in enumerate(available)}

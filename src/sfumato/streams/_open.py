@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.exceptions import Option, StreamError
-from sfumato.streams._arrays import ArrayStream, NpyStream, NpzStream, ZarrStream
+from sfumato.streams._arrays import ArrayStream, NpyStream, ZarrStream
 from sfumato.streams._base import Stream
 from sfumato.streams._csv import CsvStream
 from sfumato.streams._csv_head import Format, csv_columns, read_head
 from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_frame
+from sfumato.streams._npz import NpzStream
 from sfumato.streams._parquet import ParquetStream, read_schema
 from sfumato.streams._tables import ColumnSelection, TableColumns
 
