@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
 from typing import Any
@@ -40,9 +41,10 @@ def end_on_signals() -> None:
 def _end(number: int, frame: Any) -> None:
     for other in ENDINGS:
         signal.signal(other, signal.SIG_IGN)  # The first one counts.
-    from sfumato.files import undo_unfinished
-
-    undo_unfinished()
+    # Not imported here: it may be what is being imported, and has then written nothing.
+    undo = getattr(sys.modules.get("sfumato.files"), "undo_unfinished", None)
+    if undo is not None:
+        undo()
     with suppress(OSError):  # There may be no terminal any more.
         os.write(2, ((RESTORED_TERMINAL if os.isatty(2) else "") + ending_line(number)).encode())
     os._exit(128 + number)

@@ -114,3 +114,19 @@ class TestSignals:
             os.kill(process.pid, signal.SIGTERM)
             check_end(process, signal.SIGTERM)
             assert {*names_here()} <= KEPT
+
+
+IMPORTING = """
+import os, signal, sys, types
+from sfumato.cli.signals import end_on_signals
+
+sys.modules["sfumato.files"] = types.ModuleType("sfumato.files")  # As while it is being imported.
+end_on_signals()
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_while_the_modules_that_write_files_are_imported():
+    command = [sys.executable, "-c", IMPORTING]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=LONG)
+    assert (found.returncode, found.stderr) == (143, ending_line(signal.SIGTERM))

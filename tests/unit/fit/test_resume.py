@@ -61,7 +61,7 @@ def start(
 
 def finish(process: BaseProcess, folder: Path) -> dict[str, Any]:
     """What a fit has found."""
-    process.join(120)
+    process.join(400)
     assert process.exitcode == 0
     with np.load(folder / "found.npz") as archive:
         found = dict(archive)
