@@ -260,7 +260,7 @@ def plan(memory: Job, streamed: Job, disks: bool) -> list[tuple[str, Trial, Job]
     trials: list[tuple[str, Trial, Job]] = []
     for job, where in ((memory, "in memory"), (streamed, "streamed")):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            trials += [(f"{number.name}, {where}", signals(number), job)] * 4
+            trials += [(f"{number.name}, {where}", signals(number), job)] * 10
         trials.append((f"SIGKILL twice, then resumed, {where}", kills, job))
         trials.append((f"two processes on one checkpoint, {where}", one_checkpoint, job))
         trials.append((f"two processes on one output folder, {where}", one_folder, job))
@@ -270,7 +270,9 @@ def plan(memory: Job, streamed: Job, disks: bool) -> list[tuple[str, Trial, Job]
     return trials
 
 
-def soak(minutes: float, seed: int, folder: Path) -> tuple[dict[str, Counter[str]], list[str]]:
+def soak(
+    minutes: float, seed: int, only: str, folder: Path
+) -> tuple[dict[str, Counter[str]], list[str]]:
     """Run trials until the time is up; returns counts by what was tried, and what was lost."""
     memory, streamed = Job(folder, False), Job(folder, True)
     disks = can_mount(folder)
@@ -279,7 +281,7 @@ def soak(minutes: float, seed: int, folder: Path) -> tuple[dict[str, Counter[str
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     losses: list[str] = []
     deadline = time.monotonic() + 60 * minutes
-    trials = plan(memory, streamed, disks)
+    trials = [each for each in plan(memory, streamed, disks) if each[0].startswith(only)]
     random.Random(seed).shuffle(trials)
 
     def run(number: int) -> None:
@@ -327,10 +329,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--write", action="store_true", help="put the table into the page")
+    parser.add_argument("--only", default="", help="trials whose names begin so, as SIGINT")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
-        counts, losses = soak(given.minutes, given.seed, folder)
+        counts, losses = soak(given.minutes, given.seed, given.only, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     table = as_table(counts, given.minutes)

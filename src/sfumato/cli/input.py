@@ -15,6 +15,7 @@ from sfumato.exceptions import Option, UserError
 from sfumato.streams import Stream, stream
 from sfumato.streams._arrays import SelectedColumns
 from sfumato.streams._csv_head import Format
+from sfumato.streams._npz import LoadedNpz
 from sfumato.streams._open import csv_format, table_columns
 from sfumato.streams._tables import TableColumns, check_known, check_numeric
 
@@ -149,8 +150,8 @@ class Source:
 
         def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
             inner = whole
-            if chunk_rows is not None and self.path.suffix.lower() != ".npz":
-                inner = stream(self.path, chunk_rows=chunk_rows)
+            if chunk_rows is not None and not isinstance(whole, LoadedNpz):
+                inner = stream(self.path, key=key, chunk_rows=chunk_rows)
             ids = place[self.id_column] if with_ids and self.id_column is not None else None
             return inner if names == available and ids is None else select(inner, ids=ids)
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -152,7 +152,7 @@ class Header(NamedTuple):
     offset: int
 
 
-def parse_header(file: BinaryIO) -> Header:
+def parse_header(file: IO[bytes]) -> Header:
     """Header at the beginning of a file, whose bytes may be anything; raises ValueError."""
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
