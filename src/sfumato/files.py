@@ -98,7 +98,7 @@ def write_atomically(path: str | os.PathLike[str], *, overwrite: bool = False) -
     folder = path.absolute().parent
     _check_free(path, overwrite)
     prefix = f"{STAGE}{path.name}-"
-    unfinished = folder / f"{prefix}{secrets.token_hex(8)}"
+    unfinished = folder / f"{prefix}{secrets.token_hex(8)}.part"
     with _undone_on_failure(partial(_remove, unfinished)), ExitStack() as owned:
         with naming(path):
             owned.enter_context(_owning(unfinished, prefix, Path.touch))
