@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo check test lint format stub bench sanitize tsan clean
+.PHONY: demo check test lint format stub bench sanitize tsan soak clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
@@ -57,6 +57,12 @@ tsan: build/tsan
 build/tsan: tests/native/sanitize.cpp $(HEADERS)
 	mkdir -p build
 	clang++ $(NATIVE_FLAGS) $(SANITIZER_FLAGS) -fsanitize=thread $< -o $@
+
+# Signals, kills, full disks and rivals at random moments, under load; SOAK="--write" renews docs/reliability.md.
+SOAK_MINUTES ?= 10
+
+soak: $(VENV)/built
+	$(BIN)/python tools/soak.py --minutes $(SOAK_MINUTES) $(SOAK)
 
 # A layer over the environment, with the libraries to compare with. One of them, fuzzy-c-means, asks
 # for numpy < 2 though it works with numpy 2: it comes without its requirements, and tests never see it.

@@ -4,7 +4,6 @@ Each point belongs to a few clusters, with memberships that sum to one, and outl
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.memberships import Hard, Membership, Power, Simplex
     from sfumato.streams import LazyArray, Stream, stream
 
-__version__ = version("sfumato")
+__version__: str
 
 __all__ = [
     "L21",
@@ -79,6 +78,8 @@ _MODULES = (
 
 def __getattr__(name: str) -> Any:
     """Import a public name or module at its first use, so that ``sfumato --help`` is quick."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("sfumato")
     if name in _MODULES:
         return import_module(f"sfumato.{name}")
     if name not in __all__:

@@ -1,26 +1,60 @@
-"""Files that appear whole or not at all, and replace others only on request."""
+"""Files that appear whole or not at all, and replace others only on request.
+
+What is unfinished has a temporary name, and is locked by the process that writes it. It is removed
+when the write fails or the process is told to end; what a killed process left is removed by the
+next write to the same place.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from sfumato.exceptions import UserError, one_line
 
 __all__ = ["OutputFolder", "nearest_existing", "write_atomically"]
 
+STAGE = ".sfumato-"
+"""First characters of the names of temporary folders and files."""
+
+LONGEST_WAIT = 10.0
+"""Seconds to wait for the lock of a folder; chosen by hand."""
+
+_unfinished: dict[object, Callable[[], None]] = {}
+"""For each write that is under way, a function that undoes it."""
+
+
+def undo_unfinished() -> None:
+    """Undo all writes that are under way: for a process that is about to end."""
+    for undo in list(_unfinished.values()):
+        undo()
+
 
 @contextmanager
-def write_atomically(
-    path: str | os.PathLike[str], *, overwrite: bool = False, partial: str | None = None
-) -> Iterator[Path]:
+def _undone_on_failure(undo: Callable[[], None]) -> Iterator[None]:
+    """Call a function if the block raises, or if the process is told to end in it."""
+    key = object()
+    try:
+        _unfinished[key] = undo
+        yield
+    except BaseException:
+        undo()
+        raise
+    finally:
+        _unfinished.pop(key, None)
+
+
+@contextmanager
+def write_atomically(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
     """Write a file that appears under its name only when it is complete and on disk.
 
     A context manager: its value is the path of an empty file in the same folder. When the block
@@ -33,9 +67,6 @@ def write_atomically(
         The file, in a folder that exists.
     overwrite : bool, default=False
         Whether a file of that name may be replaced.
-    partial : str, optional
-        Name of the unfinished file; random by default. With a name, what a killed process left is
-        replaced by the next one; but two processes must not write at the same time.
 
     Yields
     ------
@@ -65,11 +96,12 @@ def write_atomically(
     """
     path = Path(path)
     folder = path.absolute().parent
-    unfinished = folder / (partial or f".sfumato-{secrets.token_hex(8)}.part")
     _check_free(path, overwrite)
-    try:
+    prefix = f"{STAGE}{path.name}-"
+    unfinished = folder / f"{prefix}{secrets.token_hex(8)}.part"
+    with _undone_on_failure(partial(_remove, unfinished)), ExitStack() as owned:
         with naming(path):
-            unfinished.open("wb" if partial else "xb").close()
+            owned.enter_context(_owning(unfinished, prefix, Path.touch))
         yield unfinished
         with naming(path):
             _sync(unfinished)
@@ -77,9 +109,6 @@ def write_atomically(
         with naming(path):
             unfinished.replace(path)
         _sync_folder(folder)
-    finally:
-        with suppress(OSError):  # The first error counts.
-            unfinished.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -188,32 +217,153 @@ class OutputFolder:
             Takes the path of an empty folder, and writes files of some of the names into it.
         """
         self.check()
+        stage = self.path / f"{STAGE}{secrets.token_hex(8)}"
         made = [p for p in (self.path, *self.path.parents) if not p.exists()]
-        placed: list[Path] = []
-        stage: Path | None = None
+        placement = _Placement(self.path, stage, made)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            stage = Path(tempfile.mkdtemp(prefix=".sfumato-", dir=self.path))
-            function(stage)
-            written = [name for name in self.names if (stage / name).exists()]
-            for name in written:
-                _sync(stage / name)
-            self.check()  # Again: a file may have come while these were made.
-            for name in written:
-                target = self.path / name
-                if not target.exists():
-                    placed.append(target)
-                (stage / name).replace(target)
-            stage.rmdir()
-            _sync_folder(self.path)
-        except BaseException as error:
-            _undo(stage, placed, made)
-            if isinstance(error, OSError):
-                raise UserError(
-                    f"{self.path} cannot be written to ({one_line(error)}); nothing new was left "
-                    "there. Make room, or give another --output."
-                ) from error
-            raise
+            with _undone_on_failure(placement.undo), ExitStack() as owned:
+                self.path.mkdir(parents=True, exist_ok=True)
+                owned.enter_context(_owning(stage, STAGE, Path.mkdir))
+                function(stage)
+                written = [name for name in self.names if (stage / name).exists()]
+                for name in written:
+                    _sync(stage / name)
+                with _locked(self.path):  # Two processes must not mix their files.
+                    self.check()  # Again: a file may have come while these were made.
+                    placement.place(written)
+                _remove(stage)
+                _sync_folder(self.path)
+        except OSError as error:
+            raise UserError(
+                f"{self.path} cannot be written to ({one_line(error)}); nothing new was left "
+                "there. Make room, or give another --output."
+            ) from error
+
+
+@dataclass
+class _Placement:
+    """Files of a temporary folder that take their places, all of them or none.
+
+    Attributes
+    ----------
+    folder, stage : Path
+        Where the files go, and where they are.
+    made : list of Path
+        Folders that were made for them, the innermost first.
+    """
+
+    folder: Path
+    stage: Path
+    made: list[Path]
+    _placed: list[str] = field(default_factory=list)
+    _done: bool = False
+
+    def place(self, names: list[str]) -> None:
+        """Move files to their places; former ones are kept until all are there."""
+        for name in names:
+            if os.path.lexists(self.folder / name):
+                _keep(self.folder / name, self._former(name))
+        for name in names:
+            self._placed.append(name)
+            (self.stage / name).replace(self.folder / name)
+        self._done = True
+
+    def undo(self) -> None:
+        """Remove new files and folders, and put former files back, unless all are in place."""
+        for name in () if self._done else self._placed:
+            with suppress(OSError):
+                if os.path.lexists(self._former(name)):
+                    self._former(name).replace(self.folder / name)
+                elif not os.path.lexists(self.stage / name):
+                    (self.folder / name).unlink(missing_ok=True)
+        _remove(self.stage)
+        for folder in self.made:
+            with suppress(OSError):  # It was not made yet, or other files are in it by now.
+                folder.rmdir()
+
+    def _former(self, name: str) -> Path:
+        return self.stage / f"{name}.former"
+
+
+def _keep(path: Path, copy: Path) -> None:
+    """Keep a file under a second name."""
+    try:
+        os.link(path, copy, follow_symlinks=False)
+    except OSError:  # A file system without links, or a folder, which cannot be copied either.
+        shutil.copy2(path, copy, follow_symlinks=False)
+
+
+@contextmanager
+def _owning(path: Path, prefix: str, make: Callable[[Path], None]) -> Iterator[None]:
+    """Make a temporary file or folder, locked until the block ends; remove abandoned ones.
+
+    Parameters
+    ----------
+    path : Path
+    prefix : str
+        First characters of the names of those that are removed, if no process has them locked.
+    make : callable
+        Makes the path.
+    """
+    with _locked(path.parent):
+        for other in path.parent.iterdir():
+            if other.name.startswith(prefix) and _is_abandoned(other):
+                _remove(other)
+        make(path)
+        owned = ExitStack()
+        owned.enter_context(_locked(path))
+    with owned:
+        yield
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file or folder, on file systems that have locks.
+
+    Locks of folders are held for a moment. One that is not free for long was left by an interrupt
+    in this process; the block is then run without it.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        deadline = time.monotonic() + LONGEST_WAIT
+        while not _lock(descriptor) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take a lock if it is free."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EAGAIN, errno.EACCES)  # Others: there are no locks.
+    return True
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Whether no process has a temporary file or folder locked."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # It is in use, or there are no locks.
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it exists and can be removed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _sync(path: Path, flags: int = os.O_RDWR) -> None:
@@ -229,14 +379,3 @@ def _sync_folder(path: Path) -> None:
     """Wait until the entries of a folder are on disk, where the system can do that."""
     with suppress(OSError):
         _sync(path, os.O_RDONLY)
-
-
-def _undo(stage: Path | None, placed: Sequence[Path], made: Sequence[Path]) -> None:
-    """Remove what an unfinished write left: temporary files, new files, new folders."""
-    for path in placed:
-        path.unlink(missing_ok=True)
-    if stage is not None:
-        shutil.rmtree(stage, ignore_errors=True)
-    with suppress(OSError):  # Other files are in it by now.
-        for folder in made:
-            folder.rmdir()

@@ -2,11 +2,17 @@
 
 import errno
 import os
+import shutil
+import signal
+import subprocess
+import sys
 
 import pytest
 
+from sfumato import files
 from sfumato.exceptions import UserError
-from sfumato.files import OutputFolder, write_atomically
+from sfumato.files import OutputFolder, undo_unfinished, write_atomically
+from tests.injected import interrupt_at
 
 
 def text(content):
@@ -15,6 +21,18 @@ def text(content):
 
 def names_in(folder):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else None
+
+
+def killed(folder, statement):
+    """Run a statement in a process of its own, in a folder; it kills itself by kill()."""
+    code = (
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "from sfumato.files import OutputFolder, write_atomically\n"
+        "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-c", code + statement]
+    assert subprocess.run(command, cwd=folder, timeout=120).returncode == -signal.SIGKILL
 
 
 class TestOutputFolder:
@@ -88,6 +106,63 @@ class TestOutputFolder:
             OutputFolder(tmp_path, ("a", "b"), force=True).write({"a": text("1"), "b": text("2")})
         assert names_in(tmp_path) == ["b"]
 
+    @pytest.mark.parametrize("force", [False, True])
+    def test_ctrl_c_at_any_moment(self, tmp_path, monkeypatch, force):
+        """All files or none, also of those that were there before."""
+        monkeypatch.setattr(files, "LONGEST_WAIT", 0.01)
+        out, before = tmp_path / "deep" / "out", (["a", "b"] if force else None)
+        for moment in range(1, 10_000):
+            if force:
+                out.mkdir(parents=True, exist_ok=True)
+                for name in "ab":
+                    (out / name).write_text("old")
+            folder = OutputFolder(out, ("a", "b"), force)
+            done = not interrupt_at(
+                moment, lambda f=folder: f.write({"a": text("1"), "b": text("2")})
+            )
+            found = names_in(out)
+            assert found in (before, ["a", "b"]), moment
+            if found is not None:
+                assert {(out / name).read_text() for name in "ab"} in ({"1", "2"}, {"old"}), moment
+                shutil.rmtree(tmp_path / "deep")
+            elif not done:
+                assert names_in(tmp_path) == [], moment
+            if done:
+                break
+        assert moment > 100
+
+    def test_what_a_killed_process_left_is_removed(self, tmp_path):
+        write_half = (
+            "OutputFolder(Path(), ('a',)).fill(lambda stage: (stage / 'a').touch() or kill())"
+        )
+        killed(tmp_path, write_half)
+        assert len(names_in(tmp_path)) == 1
+        OutputFolder(tmp_path, ("a",)).write({"a": text("1")})
+        assert names_in(tmp_path) == ["a"]
+
+    def test_two_at_once_keep_their_temporary_files(self, tmp_path):
+        folder = OutputFolder(tmp_path, ("a", "b"), force=True)
+
+        def other(path):
+            folder.write({"a": text("3"), "b": text("4")})
+            path.write_text("2")
+
+        folder.write({"a": text("1"), "b": other})
+        assert names_in(tmp_path) == ["a", "b"]
+        assert (tmp_path / "a").read_text() + (tmp_path / "b").read_text() == "12"
+
+    def test_a_process_that_is_told_to_end_undoes_what_it_writes(self, tmp_path):
+        folder, seen = OutputFolder(tmp_path / "out", ("a",)), []
+
+        def end(path):
+            undo_unfinished()
+            seen.append(names_in(tmp_path))
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            folder.write({"a": end})
+        assert seen == [[]]
+
     def test_a_file_where_the_folder_should_be(self, tmp_path):
         (tmp_path / "out").write_text("")
         for path in (tmp_path / "out", tmp_path / "out" / "deeper"):
@@ -125,12 +200,11 @@ class TestWriteAtomically:
         assert names_in(tmp_path) == ["a"]
 
     @pytest.mark.parametrize("error", [OSError("disk"), KeyboardInterrupt()])
-    @pytest.mark.parametrize("partial", [None, "a.partial"])
-    def test_a_failing_block_leaves_the_former_file(self, tmp_path, error, partial):
+    def test_a_failing_block_leaves_the_former_file(self, tmp_path, error):
         path = tmp_path / "a"
         path.write_text("old")
         with pytest.raises(type(error)) as caught:
-            write(path, "half", error, overwrite=True, partial=partial)
+            write(path, "half", error, overwrite=True)
         assert caught.value is error, "errors of the block are not changed"
         assert names_in(tmp_path) == ["a"]
         assert path.read_text() == "old"
@@ -150,11 +224,32 @@ class TestWriteAtomically:
         assert names_in(tmp_path) == ["a"]
         assert path.read_text() == "theirs"
 
-    def test_what_a_killed_process_left_is_replaced(self, tmp_path):
-        (tmp_path / "a.partial").write_text("much longer than the new content")
-        write(tmp_path / "a", "new", partial="a.partial")
+    def test_what_a_killed_process_left_is_removed(self, tmp_path):
+        killed(tmp_path, "with write_atomically('a') as path: path.write_text('half'); kill()")
+        (left,) = names_in(tmp_path)
+        assert left.startswith(".sfumato-a-")
+        write(tmp_path / "b", "of another file")
+        assert names_in(tmp_path) == [left, "b"]
+        write(tmp_path / "a", "new")
+        assert names_in(tmp_path) == ["a", "b"]
+
+    def test_two_at_once_write_files_of_their_own(self, tmp_path):
+        path = tmp_path / "a"
+        write(path, "one", meanwhile=lambda: write(path, "two", overwrite=True), overwrite=True)
+        assert path.read_text() == "one", "the last one to end"
         assert names_in(tmp_path) == ["a"]
-        assert (tmp_path / "a").read_text() == "new"
+
+    def test_ctrl_c_at_any_moment(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(files, "LONGEST_WAIT", 0.01)  # A lock may be left by an interrupt.
+        path = tmp_path / "a"
+        path.write_text("old")
+        for moment in range(1, 10_000):
+            if not interrupt_at(moment, lambda: write(path, "new", overwrite=True)):
+                break
+            assert names_in(tmp_path) == ["a"], moment
+            assert path.read_text() in ("old", "new")
+            path.write_text("old")
+        assert moment > 30
 
     def test_a_full_disk_is_told_with_the_path(self, tmp_path, monkeypatch):
         def full(descriptor):

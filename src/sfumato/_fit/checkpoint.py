@@ -107,8 +107,7 @@ class Checkpoint:
         """Write the file; until the new one is complete, the old one stays."""
         began = time.monotonic()
         try:
-            partial = f"{self.path.name}.partial"  # What a killed fit left is written anew.
-            with write_atomically(self.path, overwrite=True, partial=partial) as path:
+            with write_atomically(self.path, overwrite=True) as path:
                 path.write_bytes(self._bytes())
         except OSError as error:
             warnings.warn(

@@ -21,6 +21,7 @@ from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
 from sfumato.memberships import DEFAULT_ACTIVE
+from sfumato.streams._npz import must_be_loaded
 
 Model = BaseFuzzyClustering
 
@@ -92,11 +93,12 @@ def _fits(source: Source, limit: int, n_active: int) -> bool:
     if source.path.is_dir() or suffix not in ESTIMATED:
         return False
     needed = memory_of_whole(source, n_active)
-    if needed > limit and suffix == ".npz":
+    if needed > limit and suffix == ".npz" and must_be_loaded(source.path, source.key):
         raise UserError(
             f"{source.path} takes about {size_text(needed)} of memory, more than the "
-            f"{size_text(limit)} that may be used, and .npz files cannot be streamed; save the "
-            f"array as .npy, or give --memory {size_text(1.1 * needed).replace(' ', '')}."
+            f"{size_text(limit)} that may be used, and sparse arrays and those in Fortran order "
+            "cannot be streamed from .npz files; save the array as .npy in C order, or give "
+            f"--memory {size_text(1.1 * needed).replace(' ', '')}."
         )
     return needed <= limit
 

@@ -15,11 +15,15 @@ from sfumato.exceptions import Option, UserError
 from sfumato.streams import Stream, stream
 from sfumato.streams._arrays import SelectedColumns
 from sfumato.streams._csv_head import Format
+from sfumato.streams._npz import LoadedNpz
 from sfumato.streams._open import csv_format, table_columns
 from sfumato.streams._tables import TableColumns, check_known, check_numeric
 
 RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
 """Columns of the results; an identifier of that name is written as ``id``."""
+
+MOST_COLUMNS = 1 << 24
+"""Columns of an array, at most; chosen by hand. A sparse one may claim any number."""
 
 NOTHING_LEFT = (
     "{} has no numeric column left to cluster by; check --columns, --exclude and --separator."
@@ -135,6 +139,10 @@ class Source:
         """Select columns of a file without names."""
         key = self.key if self.path.suffix.lower() == ".npz" else None
         whole = stream(self.path, key=key)
+        if whole.n_features > MOST_COLUMNS:
+            raise UserError(
+                f"{self.path} has {whole.n_features} columns; give at most {MOST_COLUMNS}."
+            )
         available = [f"x{column}" for column in range(whole.n_features)]
         names = self._features(available)
         place = {name: column for column, name in enumerate(available)}
@@ -142,8 +150,8 @@ class Source:
 
         def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
             inner = whole
-            if chunk_rows is not None and self.path.suffix.lower() != ".npz":
-                inner = stream(self.path, chunk_rows=chunk_rows)
+            if chunk_rows is not None and not isinstance(whole, LoadedNpz):
+                inner = stream(self.path, key=key, chunk_rows=chunk_rows)
             ids = place[self.id_column] if with_ids and self.id_column is not None else None
             return inner if names == available and ids is None else select(inner, ids=ids)
 

@@ -6,10 +6,13 @@ reported with the extra that installs it, and ``--help`` and ``--version`` impor
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from sfumato.cli.signals import end_on_signals, ending_line
 
 if TYPE_CHECKING:
     import click
@@ -27,8 +30,6 @@ EXTRAS = {
 
 FAILED = 2
 """Exit code for an error of the user, as of other commands."""
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 and the number of the signal, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     arguments : sequence of str, optional
         Words after ``sfumato``; those of the process if None.
     """
+    if arguments is None:  # Otherwise the process is the caller's, and so are its signals.
+        end_on_signals()
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         command = program()
@@ -87,9 +90,9 @@ def _run(command: Any) -> NoReturn:
         _fail(str(error))
     except ModuleNotFoundError as error:
         _fail_for_missing(error)
-    except (KeyboardInterrupt, click.Abort):
-        print("sfumato: interrupted; no unfinished files are left.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort):  # Where the handler is not this module's.
+        sys.stderr.write(ending_line(signal.SIGINT))
+        sys.exit(128 + signal.SIGINT)
 
 
 def _fail(message: str) -> NoReturn:

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato._engines.chunked import CORESET_BYTES, CORESET_ROWS, CORESET_ROWS_PER_CLUSTER
 from sfumato.cli.input import Source
 from sfumato.exceptions import UserError
+from sfumato.streams._arrays import read_header
 from sfumato.streams._base import default_rows
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -164,11 +165,11 @@ def _reader(values: float) -> float:
 
 def _npy(source: Source) -> tuple[float, float]:
     """A mapped array takes no memory, unless columns are chosen or numbers converted."""
-    values = np.load(source.path, mmap_mode="r", allow_pickle=False)
+    header = read_header(source.path)
+    n_values = header.shape[0] * header.shape[1]
     copied = bool(source.columns or source.exclude or source.id_column)
-    foreign = values.dtype.kind == "f" and values.dtype not in (np.float32, np.float64)
-    size = values.nbytes * copied + values.size * 8 * foreign
-    return (values.shape[0] if values.ndim else 0), size
+    foreign = header.dtype.kind == "f" and header.dtype not in (np.float32, np.float64)
+    return header.shape[0], n_values * (header.dtype.itemsize * copied + 8 * foreign)
 
 
 def _npz(source: Source) -> tuple[float, float]:

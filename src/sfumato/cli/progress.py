@@ -158,12 +158,13 @@ class FitProgress:
                 self._print(f"{shown.description}{note}; {self._state()}")
 
         thread = threading.Thread(target=print_lines, name="sfumato-progress", daemon=True)
-        thread.start()
         try:
+            thread.start()
             yield
         finally:
             ended.set()
-            thread.join()
+            if thread.is_alive():  # Its start may have been interrupted.
+                thread.join()
 
     def _pause(self) -> float:
         """Seconds until the next line."""

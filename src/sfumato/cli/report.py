@@ -108,6 +108,11 @@ def translate_errors(path: Path, memory: int | None = None) -> Iterator[list[dic
             ) from error
         except ParameterError as error:
             raise UserError(_about_option(error, memory)) from error
+        except MemoryError as error:
+            raise UserError(
+                f"{path}: there is not enough memory ({one_line(error)}); give fewer clusters or "
+                "columns, or a larger machine."
+            ) from error
         except ValueError as error:
             raise UserError(_about(path, str(error))) from error
 
@@ -134,16 +139,22 @@ def with_options(text: str, value: object = None) -> str:
     ----------
     text : str
         ``max_iter=3``, ``max_iter <= 3`` and ```max_iter``` become ``--max-iter 3``,
-        ``--max-iter <= 3`` and ``--max-iter``.
+        ``--max-iter <= 3`` and ``--max-iter``. Paths and quoted words stay as they are.
     value : object, default=None
         Value of the user's, which is not changed.
     """
     names = "|".join(PARAMETERS)
 
     def option(found: re.Match[str]) -> str:
-        return option_of(found[1] or found[3]) + (" " if found[2] == "=" else found[2] or "")
+        parameter = found["given"] or found["named"]
+        if parameter is None:
+            return found[0]
+        return option_of(parameter) + (" " if found["sign"] == "=" else found["sign"] or "")
 
-    pattern = rf"\b({names})(=| (?:<=|>=|<|>) )|`({names})`"
+    pattern = (
+        r"(?<!\w)'[^']*'|\S*/\S*|"
+        rf"\b(?P<given>{names})(?P<sign>=| (?:<=|>=|<|>) )|`(?P<named>{names})`"
+    )
     parts = text.split(repr(value)) if value is not None else [text]
     return repr(value).join(re.sub(pattern, option, part) for part in parts)
 

@@ -36,6 +36,10 @@ DIED, NO_MEMORY = "its process died", "not enough memory"
 EVERY = 30.0
 """Seconds between two lines of progress where there is no terminal. Chosen by hand."""
 
+QUIET_TRACKER = "ignore::UserWarning:multiprocessing.resource_tracker"
+"""Filter of warnings for the process that removes semaphores after this one: it would complain of
+having something to remove when this one was ended by a signal."""
+
 
 @dataclass
 class Progress(Generic[C]):
@@ -182,6 +186,8 @@ class _Queue(Generic[C]):
 
 def process_pool(jobs: int) -> Any:
     """Processes whose work can be stopped, and that end with this one."""
+    former = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (former, QUIET_TRACKER)))
     context = multiprocessing.get_context("spawn")
     return ProcessPool(jobs, context=context, initializer=_end_with_parent)
 

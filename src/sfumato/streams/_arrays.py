@@ -1,19 +1,19 @@
-"""Streams of arrays: in memory, mapped, CSR, HDF5, and in .npy, .npz and Zarr files."""
+"""Streams of arrays: in memory, mapped, CSR, HDF5, and in .npy and Zarr files."""
 
 from __future__ import annotations
 
 import os
-import zipfile
+import warnings
 from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.exceptions import Option, StreamError, one_line
+from sfumato.exceptions import StreamError, one_line
 from sfumato.streams._base import (
     Chunk,
     FileSignature,
@@ -152,25 +152,38 @@ class Header(NamedTuple):
     offset: int
 
 
-def read_header(path: Path) -> Header:
-    """Header of an .npy file; raises StreamError unless it holds all rows of a matrix."""
+def parse_header(file: IO[bytes]) -> Header:
+    """Header at the beginning of a file, whose bytes may be anything; raises ValueError."""
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
+    version = np.lib.format.read_magic(file)
+    if version not in readers:  # Version 3 is for names of fields, which are no numbers.
+        raise ValueError(f"its format is version {version}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Of literals and types that are refused below.
+            shape, by_columns, dtype = readers[version](file)
+    except Exception as error:  # Its text is parsed as Python, which can raise anything.
+        raise ValueError("its header is damaged") from error
+    if any(size < 0 for size in shape):
+        raise ValueError(f"its shape is {shape}")
+    return Header(tuple(map(int, shape)), bool(by_columns), dtype, file.tell())
+
+
+def read_header(path: Path) -> Header:
+    """Header of an .npy file; raises StreamError unless it holds all rows of a matrix."""
     try:
         with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            if version not in readers:  # Version 3 is for names of fields, which are no numbers.
-                raise ValueError(f"its format is version {version}")
-            shape, by_columns, dtype = readers[version](file)
-            offset = file.tell()
+            header = parse_header(file)
             size = file.seek(0, os.SEEK_END)
     except ValueError as error:
         raise StreamError(
             f"{path} cannot be read as npy ({one_line(error)}); check the file."
         ) from error
-    _check_matrix(path, shape, dtype)
+    shape, by_columns, dtype, offset = header
+    check_matrix(path, shape, dtype)
     needed = offset + shape[0] * shape[1] * dtype.itemsize
     if size < needed:
         raise StreamError(
@@ -178,10 +191,11 @@ def read_header(path: Path) -> Header:
             f"and it has {size}, up to row {_row_at(size, offset, shape, dtype, by_columns)}; "
             "write it again."
         )
-    return Header(shape, by_columns, dtype, offset)
+    return header
 
 
-def _check_matrix(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def check_matrix(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise StreamError unless an array of a file is a matrix of real numbers."""
     if len(shape) != 2 or dtype.kind not in NUMBERS:
         raise StreamError(
             f"{path} holds an array of shape {shape} and type {dtype}; give real numbers in two "
@@ -250,7 +264,9 @@ class NpyStream(FileStream):
         if len(self.paths) > 1 or not self.n_rows or self._headers[0].dtype != self.dtype:
             return super().collect()
         self._check_unchanged()
-        rows = np.load(self.paths[0], mmap_mode="r", allow_pickle=False)
+        shape, by_columns, dtype, offset = self._headers[0]
+        order: Any = "F" if by_columns else "C"
+        rows = np.memmap(self.paths[0], dtype, "r", offset, shape, order)
         return Chunk(rows=rows, weights=None, location=Location(self.source, 0))
 
 
@@ -281,60 +297,6 @@ def _fill_bytes(file: FileIO, position: int, out: NDArray[Any]) -> bool:
             return False
         bytes_left = bytes_left[count:]
     return True
-
-
-class NpzStream(ArrayStream):
-    """Rows of an array in an .npz file, or of a sparse one that ``scipy.sparse.save_npz`` wrote.
-
-    The file is an archive, so that all of the array is in memory.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    key : str, optional
-        Name of the array, if there are several.
-    chunk_rows : int, optional
-        Rows per chunk.
-    """
-
-    def __init__(self, path: Path, key: str | None = None, chunk_rows: int | None = None) -> None:
-        try:
-            values = _read_npz(path, key)
-        except StreamError:
-            raise
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise StreamError(
-                f"{path} cannot be read as npz ({one_line(error)}); check the file."
-            ) from error
-        _check_matrix(path, values.shape, values.dtype)
-        super().__init__(values, chunk_rows, str(path))
-
-    def collect(self) -> Chunk:
-        if not self.n_rows:
-            return super().collect()
-        return Chunk(rows=self._values, weights=None, location=Location(self.source, 0))
-
-
-def _read_npz(path: Path, key: str | None) -> Any:
-    archive = np.load(path, allow_pickle=False)
-    if isinstance(archive, np.ndarray):
-        raise ValueError("it is an .npy file")
-    with archive:
-        names = list(archive.files)
-        if key is None and {"format", "indptr"} <= set(names):
-            return sp.csr_array(sp.load_npz(path))
-        if key is None and len(names) == 1:
-            key = names[0]
-        if key not in names:
-            raise StreamError(
-                f"{path} holds the arrays {', '.join(names)}"
-                + (f", not {key}" if key else "")
-                + "; choose one with ",
-                Option("key"),
-                ".",
-            )
-        return archive[key]
 
 
 class SelectedColumns(Stream):

@@ -1,4 +1,4 @@
-"""Base classes of streams: rows that are read chunk by chunk, once per pass, with prefetch.
+"""Base classes of streams: rows that are read chunk by chunk, once per pass.
 
 Every pass must give the same rows. ``Stream`` compares the chunks of each pass with those of the
 first complete one; ``FileStream`` compares file signatures (size, time of change, inode).
@@ -6,27 +6,24 @@ first complete one; ``FileStream`` compares file signatures (size, time of chang
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sfumato._data import Chunk as Chunk
 from sfumato._data import Location as Location
 from sfumato.exceptions import StreamError, one_line
+from sfumato.streams._prefetch import read_ahead
 from sfumato.streams._rows import AHEAD, BufferRing, RowStack
 
 CHUNK_BYTES = 1 << 25
 """Default size of a chunk in bytes, 32 MiB, chosen by hand. It does not depend on the machine,
 since the last bits of results depend on where chunks begin."""
-
-T = TypeVar("T")
 
 
 class PassObserver(Protocol):
@@ -273,80 +270,3 @@ class FileStream(Stream):
     @abstractmethod
     def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         """Yield the chunks of ``paths[index]``, in buffers of the ring."""
-
-
-class BoundedQueue(Generic[T]):
-    """Queue of at most ``room`` items; closing it releases a thread that waits in ``put``."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._items: deque[T] = deque()
-        self._changed = threading.Condition()
-        self._closed = False
-
-    def put(self, item: T) -> bool:
-        """Add an item, waiting for room; return False if the queue was closed instead."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or len(self._items) < self._room)
-            if not self._closed:
-                self._items.append(item)
-                self._changed.notify_all()
-            return not self._closed
-
-    def take(self) -> T:
-        """Remove and return the oldest item, waiting for one."""
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._items) > 0)
-            self._changed.notify_all()
-            return self._items.popleft()
-
-    def close(self) -> None:
-        """Drop all items; further ones are refused."""
-        with self._changed:
-            self._closed = True
-            self._items.clear()
-            self._changed.notify_all()
-
-
-def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Generator[T, None, None]:
-    """Items of an iterator that runs in its own thread and prefetches up to ``ahead`` items.
-
-    An error of the iterator is raised here, after the items before it. Closing this generator
-    closes the iterator, after the item that is being made.
-    """
-    # Pairs ("item", item), ("error", error) or ("end", None).
-    queue: BoundedQueue[tuple[str, Any]] = BoundedQueue(ahead)
-    thread = threading.Thread(
-        target=_fill, args=(queue, make), name="sfumato-read-ahead", daemon=True
-    )
-    thread.start()
-    try:
-        while True:
-            kind, item = queue.take()
-            if kind == "end":
-                return
-            if kind == "error":
-                raise item
-            yield item
-            del item  # Frees its memory before the next one is waited for.
-    finally:
-        queue.close()
-        thread.join()
-
-
-def _fill(queue: BoundedQueue[tuple[str, Any]], make: Callable[[], Iterator[T]]) -> None:
-    """Put all items into the queue, then the end or the error; stop if the queue is closed."""
-    try:
-        items = make()
-        try:
-            for item in items:
-                if not queue.put(("item", item)):
-                    return
-        finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
-    except BaseException as error:
-        queue.put(("error", error))
-    else:
-        queue.put(("end", None))

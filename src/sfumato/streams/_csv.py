@@ -29,7 +29,7 @@ from sfumato.streams._csv_head import (
     read_head,
     records,
 )
-from sfumato.streams._rows import BufferRing
+from sfumato.streams._rows import BEST_COMPRESSION, BufferRing
 from sfumato.streams._tables import (
     DECIMALS,
     ColumnSelection,
@@ -41,9 +41,6 @@ from sfumato.streams._tables import (
 BLOCK_BYTES = 1 << 20
 """Bytes of text that Arrow parses at a time, chosen by hand. An error is searched for line by line
 within one such block."""
-
-BEST_COMPRESSION = 1032
-"""Largest ratio of the size of a file to that of its .gz file, by the format of DEFLATE."""
 
 
 class CsvStream(FileStream):

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.exceptions import Option, StreamError
-from sfumato.streams._arrays import ArrayStream, NpyStream, NpzStream, ZarrStream
+from sfumato.streams._arrays import ArrayStream, NpyStream, ZarrStream
 from sfumato.streams._base import Stream
 from sfumato.streams._csv import CsvStream
 from sfumato.streams._csv_head import Format, csv_columns, read_head
 from sfumato.streams._iterables import Again, FrameStream, IterableStream, is_frame
+from sfumato.streams._npz import open_npz
 from sfumato.streams._parquet import ParquetStream, read_schema
 from sfumato.streams._tables import ColumnSelection, TableColumns
 
@@ -54,7 +55,7 @@ def stream(
         - A path that ends in .npy, .npz, .parquet, .pq, .csv, .tsv (both also with .gz) or .zarr, a
           folder of Parquet files (sorted by name, subfolders included; names that begin with a dot
           or an underscore are left out), or a sequence of paths of one kind. An array of an .npz
-          file is loaded.
+          file that is sparse or in Fortran order is loaded.
         - An object with ``shape``, ``dtype`` and slices: an array, a memory map, CSR, Zarr, HDF5.
         - A table of pandas, polars or pyarrow.
         - An object that can be iterated again and again and yields chunks: arrays, CSR, tables, or
@@ -216,7 +217,7 @@ def _open_files(
     if len(paths) > 1:
         raise StreamError(f"{paths[0]} and {paths[1]}: only one {kind} file can be a stream.")
     if kind == "npz":
-        return NpzStream(paths[0], key, chunk_rows)
+        return open_npz(paths[0], key, chunk_rows)
     return ZarrStream(paths[0], chunk_rows)
 
 

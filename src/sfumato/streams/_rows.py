@@ -16,6 +16,9 @@ from sfumato.exceptions import StreamError
 NUMBERS = "biuf"
 """Kinds of NumPy types that hold real numbers."""
 
+BEST_COMPRESSION = 1032
+"""Largest ratio of sizes before and after compression, by the format of DEFLATE."""
+
 TRANSPOSED_BYTES = 1 << 18
 """Bytes of the block of rows that is written column by column. It must stay in the cache until all
 columns are in; with 131,072 rows of 32 doubles, blocks of 512 to 8,192 rows took 0.4 of the time of

@@ -234,10 +234,22 @@ class TestChoice:
         assert mapped == N_ROWS * 120
         assert memory.memory_of_whole(Source(path, exclude=("x0",)), 1) - memory.BASE > numbers
 
-    def test_npz_is_not_streamed(self):
-        np.savez("rows.npz", X=np.zeros((40_000_000, 1), dtype=np.int8))
+    def test_npz_in_fortran_order_is_not_streamed(self):
+        np.savez("rows.npz", X=np.zeros((20_000_000, 2), dtype=np.int8, order="F"))
         result = run("rows.npz", "--memory", "260MB")
         assert_fails(result, "rows.npz", "cannot be streamed", "save the array as .npy", "--memory")
+
+    @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+    def test_npz_is_streamed_as_npy(self, frame, save, streaming):
+        rows = np.ascontiguousarray(frame[["a", "b", "c"]])
+        np.save("one.npy", rows)
+        save("two.npz", X=rows, y=rows[:, 0])
+        run("one.npy")
+        result = run("two.npz", "--key", "X")
+        assert "Streamed in" in result.stdout, result.stderr
+        for name in ("labels", "memberships", "centers"):
+            one, two = (Path(f"{f}-clusters/{name}.csv").read_bytes() for f in ("one", "two"))
+            assert one == two
 
     def test_results_that_cannot_fit_are_refused_before_the_fit(self, frame, monkeypatch):
         monkeypatch.setattr(

@@ -90,3 +90,18 @@ def test_words_of_the_user_stay_in_errors_about_parameters():
 )
 def test_what_was_found(sizes, outliers, sure, text):
     assert found({"cluster_sizes": sizes, "outliers": outliers, "sure": sure}) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/data/tol/a.csv is no file",
+        "The checkpoint runs/tol=1/cap=2/fit.ckpt cannot be written",
+        "tol=1/rows.csv: a word",
+        "column 'tol=3' is no number",
+        "tolerance=3 and max_iters=4",
+    ],
+)
+def test_paths_and_quoted_words_are_not_rewritten(text):
+    assert with_options(text) == text
+    assert with_options(f"{text}; max_iter=3 is wrong") == f"{text}; --max-iter 3 is wrong"

@@ -1,13 +1,16 @@
 """Law: whether a file fits in memory changes neither what is accepted nor what is said of it."""
 
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 import zarr
 from click.testing import CliRunner
 from pyarrow import parquet
@@ -45,6 +48,40 @@ def stored(frame, **options):
 
 def array(values):
     return ("rows.npy", values)
+
+
+def npy_bytes(values):
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=True)
+    return buffer.getvalue()
+
+
+def archive(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return ("rows.npz", buffer.getvalue())
+
+
+def sparse_archive(form="csr", shape=None, **changes):
+    """A file of scipy.sparse.save_npz, with one entry of some of its arrays changed."""
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, sp.csr_array(np.where(ROWS > 1, ROWS, 0)).asformat(form))
+    arrays = dict(np.load(io.BytesIO(buffer.getvalue())))
+    for name, value in changes.items():
+        arrays[name] = arrays[name].astype(np.int64)
+        arrays[name][5] = value
+    if shape is not None:
+        arrays["shape"] = np.array(shape)
+    return archive(**arrays)
+
+
+def lying_archive():
+    """An array that is said to have 8 TB."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        whole = npy_bytes(ROWS)
+        file.writestr("X.npy", whole.replace(b"(600, 3), }       ", b"(999999999999, 3)}"))
+    return ("rows.npz", buffer.getvalue())
 
 
 nan = ROWS.copy()
@@ -103,6 +140,16 @@ GOOD = {
     "int npy": (array(ROWS.astype(np.int16)), []),
     "foreign npy": (array(ROWS.astype(">f4")), []),
     "identifiers of npy": (array(ROWS), ["--id-column", "x0"]),
+    "boolean npy": (array(np.hstack([ROWS, ROWS > 0])), []),
+    "half precision": (array(ROWS.astype(np.float16)), []),
+    "integers beyond 64 bits": (csv(FRAME.assign(d="99999999999999999999999")), ["--exclude", "d"]),
+    "long fields": (csv(FRAME.assign(t="x" * 5000)), ["--non-numeric", "ignore"]),
+    "npz": (archive(X=ROWS), []),
+    "npz by name": (archive(X=ROWS, y=ROWS[:, 0]), ["--key", "X"]),
+    "fortran npz": (archive(X=np.asfortranarray(ROWS)), []),
+    "sparse npz": (sparse_archive(), []),
+    "csc npz": (sparse_archive("csc"), []),
+    "coo npz": (sparse_archive("coo"), []),
 }
 BAD = {
     "empty": (("rows.csv", b""), []),
@@ -162,6 +209,38 @@ BAD = {
     "too few rows": (array(ROWS[:2]), []),
     "huge": (array(ROWS * 1e200), []),
     "unknown kind": (("rows.xlsx", b"x"), []),
+    "same names in parquet": (stored(pa.Table.from_arrays([*ROWS.T], list("aab"))), []),
+    "same names in parquet, left out": (
+        stored(pa.Table.from_arrays([*ROWS.T], list("aab"))),
+        ["--exclude", "b"],
+    ),
+    "empty columns": (csv(FRAME.assign(d="")), []),
+    "separators at all ends": (lines(lambda text: text.replace("\n", ",\n")), []),
+    "columns of nulls": (stored(pa.table({**FRAME, "d": pa.nulls(N_ROWS)})), []),
+    "number too large": (csv(with_value("1e309")), []),
+    "objects": (("rows.npy", npy_bytes(ROWS.astype(object))), []),
+    "fields": (array(np.zeros(5, dtype=[("a", float)])), []),
+    "no columns in npy": (array(ROWS[:, :0]), []),
+    "truncated npy": (("rows.npy", npy_bytes(ROWS)[:5000]), []),
+    "empty npy": (("rows.npy", b""), []),
+    "empty parquet": (("rows.parquet", b""), []),
+    "empty npz": (("rows.npz", b""), []),
+    "npy of many rows": (("rows.npy", npy_bytes(ROWS).replace(b"(600, 3)", b"(9e9, 3)")), []),
+    "npy with a broken header": (("rows.npy", npy_bytes(ROWS).replace(b"'descr'", b"'descr+")), []),
+    "truncated npz": (("rows.npz", archive(X=ROWS)[1][:5000]), []),
+    "npz that lies": (lying_archive(), []),
+    "npz of vectors": (archive(X=ROWS[0]), []),
+    "npz of objects": (archive(X=ROWS.astype(object)), []),
+    "npz without the name": (archive(X=ROWS, y=ROWS), []),
+    **{
+        f"sparse npz, {name} {value}": (sparse_archive(**{name: value}), [])
+        for name in ("indices", "indptr")
+        for value in (-1, 3, 10**7, 2**32, 2**33, 2**40)
+    },
+    "sparse npz smaller than its indices": (sparse_archive(shape=(N_ROWS, 2)), []),
+    "sparse npz of huge shape": (sparse_archive("csc", shape=(2**40, 3)), []),
+    "sparse npz of many columns": (sparse_archive(shape=(N_ROWS, 2**40)), []),
+    "coo npz outside": (sparse_archive("coo", row=10**7), []),
 }
 
 
@@ -183,7 +262,7 @@ def run_both(name, words, monkeypatch):
     """The command in memory, and streamed in chunks of few rows."""
     command = ["cluster", name, "--n-clusters", "3", "--seed", "1", *words]
     in_memory = CliRunner().invoke(cli.program(), [*command, "--output", "whole"])
-    monkeypatch.setattr(cluster, "memory_of_whole", lambda *_: 1 << 60)
+    monkeypatch.setattr(cluster, "_fits", lambda *_: False)
     monkeypatch.setattr(memory, "default_rows", lambda row_bytes: 256)
     streamed = CliRunner().invoke(cli.program(), [*command, "--output", "chunks"])
     for result in (in_memory, streamed):

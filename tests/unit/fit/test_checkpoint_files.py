@@ -242,7 +242,7 @@ def test_nothing_partial_is_left_whatever_interrupts_writing(
 
 
 def test_remains_of_a_killed_writer_do_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "state.partial").write_bytes(b"half")
+    (tmp_path / ".sfumato-state-1").write_bytes(b"half")
     first = fitted(BASE, X, checkpoint=tmp_path / "state")
     assert [found.name for found in tmp_path.iterdir()] == ["state"]
     assert_same(fitted(BASE, X, checkpoint=tmp_path / "state"), first)

@@ -118,7 +118,7 @@ def lines(output: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def wait_for(condition, seconds=60.0):
+def wait_for(condition, seconds=180.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened"
@@ -146,9 +146,9 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
     kept = lines(tmp_path)
-    wait_for(lambda: is_empty(first.pid), 20.0)
+    wait_for(lambda: is_empty(first.pid))
     second = start(tmp_path)
-    _, said = second.communicate(timeout=120)
+    _, said = second.communicate(timeout=600)
     assert second.returncode == 0, said
     after = lines(tmp_path)
     assert after[: len(kept) - 1] == kept[:-1], "what was finished is kept as it was"
@@ -184,7 +184,7 @@ def test_processes_end_with_the_one_that_started_them_even_if_busy(tmp_path):
     time.sleep(1.0)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    wait_for(lambda: is_empty(process.pid), 20.0)
+    wait_for(lambda: is_empty(process.pid))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
@@ -193,8 +193,8 @@ def test_interrupting_leaves_nothing_running(tmp_path):
     process = start(tmp_path)
     wait_for(lambda: len(lines(tmp_path)) > 1)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=180)
     assert process.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
-    wait_for(lambda: is_empty(process.pid), 20.0)
+    wait_for(lambda: is_empty(process.pid))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,8 +13,9 @@ import pytest
 
 from sfumato.streams import Stream, StreamError, stream
 from sfumato.streams._base import AHEAD, Chunk, Location
+from tests.injected import interrupt_at
 
-LONG = 30.0
+LONG = 120.0
 """Seconds after which an event that must come counts as missed."""
 
 
@@ -109,6 +113,43 @@ def test_an_error_thrown_into_a_pass_ends_the_reader() -> None:
         passing.throw(KeyboardInterrupt())
     assert source.closed.is_set()
     assert readers() == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_at_any_moment_ends_the_reader() -> None:
+    """Also while the thread starts, and while it is waited for."""
+    for moment in range(1, 10_000):
+        source = Watched(3)
+        try:
+            if not interrupt_at(moment, lambda source=source: list(source.chunks())):
+                break
+        finally:
+            deadline = time.monotonic() + LONG
+            while any(thread.is_alive() for thread in readers()):
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+        assert not source.begun[0].is_set() or source.closed.is_set()
+    assert moment > 50, "the whole pass was tried"
+
+
+ABANDONED = """
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+from sfumato import stream
+
+parquet.write_table(pa.table({"a": np.arange(200_000.0)}), "rows.parquet")
+passing = stream("rows.parquet", chunk_rows=100).chunks()
+next(passing)
+print("ended", flush=True)
+"""
+
+
+def test_a_pass_that_is_left_open_does_not_outlive_the_program(tmp_path) -> None:
+    command = [sys.executable, "-X", "dev", "-W", "ignore", "-c", ABANDONED]
+    for _ in range(3):
+        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONG)
+        assert (found.returncode, found.stdout, found.stderr) == (0, "ended\n", "")
 
 
 @pytest.mark.parametrize("at", [0, 1, 5, 9])

@@ -9,7 +9,7 @@ import distributed
 
 def idle(client: distributed.Client) -> bool:
     """Whether nothing runs on the cluster and no result is kept, perhaps after a moment."""
-    ends = time.monotonic() + 10
+    ends = time.monotonic() + 90
     while time.monotonic() < ends:
         if not client.futures and not any(client.processing().values()):
             return True

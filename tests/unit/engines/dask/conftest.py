@@ -24,5 +24,5 @@ def cluster() -> Iterator[distributed.LocalCluster]:
 def client(cluster: distributed.LocalCluster) -> Iterator[distributed.Client]:
     """Client that is active during a test; its workers are there when it begins."""
     with distributed.Client(cluster) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=180)
         yield client
