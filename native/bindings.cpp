@@ -20,6 +20,7 @@
 
 #include "arrays.hpp"
 #include "checks.hpp"
+#include "median.hpp"
 #include "sweep.hpp"
 #include "transpose.hpp"
 
@@ -281,6 +282,19 @@ void bind_numerics(nb::module_& m) {
     PowerOf(exponent).apply(base.data(), static_cast<int>(x.size()), powers.data());
     std::copy_n(powers.data(), x.size(), out.data());
   };
+  const auto median = [](const Numbers& values, const Vector<const std::int32_t>& labels,
+                         const Numbers& weights, const Vector<double>& out) {
+    const auto n_values = static_cast<ptrdiff_t>(values.size());
+    const auto n_groups = static_cast<ptrdiff_t>(out.size());
+    check_array("labels", labels, {n_values});
+    check_array("weights", weights, {n_values});
+    for (ptrdiff_t i = 0; i < n_values; ++i) {
+      if (labels(i) < 0 || labels(i) >= n_groups) check_number("label", labels(i), 0, n_groups - 1);
+    }
+    grouped_median(values.data(), labels.data(), weights.data(), n_values, n_groups, out.data());
+  };
+  m.def("grouped_median", median, "values"_a.noconvert(), "labels"_a.noconvert(),
+        "weights"_a.noconvert(), "out"_a.noconvert(), "Write the weighted median of each group.");
   m.def("power", power, "x"_a.noconvert(), "exponent"_a, "out"_a.noconvert(),
         "Powers as the passes compute them.");
 }

@@ -127,6 +127,9 @@ def log2(x: Floats, out: Floats) -> None:
 def exp2(x: Floats, out: Floats) -> None:
     """Powers of two as the passes compute them."""
 
+def grouped_median(values: Floats, labels: NDArray[np.int32], weights: Floats, out: Floats) -> None:
+    """Write the weighted median of each group."""
+
 def power(x: Floats, exponent: float, out: Floats) -> None:
     """Powers as the passes compute them."""
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._engines.base import Engine
+from sfumato._native import core
 from sfumato._typing import Floats
 from sfumato.losses import Loss
 
@@ -193,16 +194,11 @@ def grouped_median(
 
     NaN for an empty group.
     """
-    order = np.argsort(values)
-    small = labels.astype(
-        np.min_scalar_type(n_groups), copy=False
-    )  # Small integers are sorted by radix.
-    order = order[np.argsort(small[order], kind="stable")]
-    mass = np.cumsum(weights[order])
-    ends = np.cumsum(np.bincount(labels, minlength=n_groups))
-    bounds = np.concatenate([[0.0], mass])[np.concatenate([[0], ends])]
-    places = np.searchsorted(mass, (bounds[:-1] + bounds[1:]) / 2)
-    medians = np.full(n_groups, np.nan)
-    filled = np.diff(bounds) > 0
-    medians[filled] = values[order[places[filled]]]
+    medians = np.empty(n_groups)
+    core.grouped_median(
+        np.ascontiguousarray(values, dtype=np.float64),
+        np.ascontiguousarray(labels, dtype=np.int32),
+        np.ascontiguousarray(weights, dtype=np.float64),
+        medians,
+    )
     return medians

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedData
@@ -29,7 +28,7 @@ from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import LARGEST_ROUNDING, Descent, Stopping, solve
 from sfumato._solvers.exchange import exchange
 from sfumato._solvers.refill import refill
-from sfumato._solvers.restarts import Plan, Start, run_starts
+from sfumato._solvers.restarts import Plan, Start, label_agreement, run_starts
 from sfumato._typing import Floats
 from sfumato.memberships import Hard
 
@@ -259,7 +258,7 @@ def _agree(context: Context, engine: Engine, first: Start, second: Start) -> boo
     if checkpoint is not None and key in checkpoint.agreed:
         return checkpoint.agreed[key]
     labels = [engine.assign(s.descent.centers, memberships=False).labels for s in (first, second)]
-    found = bool(adjusted_rand_score(*labels) >= SAME_LABELS)
+    found = label_agreement(*labels) >= SAME_LABELS
     if checkpoint is not None:
         checkpoint.agreed[key] = found
     return found
@@ -274,4 +273,4 @@ def _stability(
         return stability
     sample = engine.fixed_sample(sample_rows(len(centers)))
     labels = (sample.assign(each, memberships=False).labels for each in (centers, others))
-    return float(adjusted_rand_score(*labels))
+    return label_agreement(*labels)

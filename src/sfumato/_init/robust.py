@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._init.base import (
@@ -28,6 +27,7 @@ from sfumato._mixture import Background
 from sfumato._outliers import row_weight, sample_rows
 from sfumato._problem import Problem
 from sfumato._solvers.descent import Stopping, solve
+from sfumato._solvers.restarts import label_agreement
 from sfumato._typing import Floats
 from sfumato.losses import L21, Capped
 from sfumato.memberships import Hard
@@ -179,7 +179,7 @@ class Found(NamedTuple):
         """Adjusted Rand index with other labels, of the rows that are not outliers."""
         if not self.inside.any():
             return 1.0
-        return float(adjusted_rand_score(self.labels[self.inside], labels[self.inside]))
+        return label_agreement(self.labels[self.inside], labels[self.inside])
 
 
 class Search:

@@ -80,14 +80,14 @@ class LBFGS:
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
         gradient = -2 * statistics.pull
         self._learn(centers, gradient)
-        if not self._pairs or (statistics.weight <= 0).any():
+        if not self._pairs:
             return None
         direction = self._direction(gradient, statistics.weight)
         if not dot(direction, gradient) < 0:
             self.forget()
             return None
         proposal = centers + direction
-        held = statistics.kink_force > 0
+        held = (statistics.kink_force > 0) | (statistics.weight <= 0)
         proposal[held] = plain[held]
         return proposal
 
@@ -134,7 +134,8 @@ class LBFGS:
             step = dot(shift, direction) / curvature
             direction -= np.multiply(change, step, out=scratch)
             steps.append(step)
-        precondition = 1 / (2 * weight[:, None])
+        with np.errstate(divide="ignore"):  # Centers on which only coincident rows pull stay.
+            precondition = np.where(weight > 0, 1 / (2 * weight), 0.0)[:, None]
         _, change, curvature = self._pairs[-1]
         direction *= precondition * (
             curvature / dot(change, np.multiply(change, precondition, out=scratch))

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato._solvers.descent import Descent
 from sfumato._typing import Floats
 
@@ -196,21 +199,30 @@ class Race:
     def halve(self, starts: Iterable[Start], rungs: tuple[Rung, ...]) -> None:
         """Run the starts up to each rung in turn, and drop the worst ones there.
 
-        Those that ran before compete from the second rung on, since they have run longer.
+        Those from exchanged seeds, which have run longer, compete from the last rung but one on,
+        after as many iterations.
         """
         earlier, self.alive = self.alive, []
-        first, *later = rungs
+        first, *later, last = rungs if len(rungs) > 1 else (*rungs, END)
         for start in starts:
             self._advance(start, first.iterations)
             self._drop_worst(first.survivors)
             if self.decided:
                 break
-        self.alive = [*earlier, *self.alive]
         for rung in later:
-            for start in tuple(self.alive):
-                if not self.decided:
-                    self._advance(start, rung.iterations)
-            self._drop_worst(rung.survivors)
+            self._advance_all(rung)
+        if earlier:
+            survivors = len(self.alive)
+            self.alive = [*earlier, *self.alive]
+            self._advance_all(Rung(AGREEMENT_ITERATIONS, survivors))
+        self._advance_all(last)
+
+    def _advance_all(self, rung: Rung) -> None:
+        """Run the starts up to a rung, and drop the worst ones there."""
+        for start in tuple(self.alive):
+            if not self.decided:
+                self._advance(start, rung.iterations)
+        self._drop_worst(rung.survivors)
 
     def improve(self, improved: Callable[[Start], Start | None]) -> None:
         """Try starts near the best one; go on from one that is better."""
@@ -252,6 +264,20 @@ class Race:
             self.alive.remove(worst)
             if not worst.has_ended and worst.end(self.best):
                 self.decided = self._stopped = True
+
+
+def label_agreement(first: NDArray[np.integer], second: NDArray[np.integer]) -> float:
+    """Adjusted Rand index of two arrays of labels, 1 if they are the same up to their names.
+
+    That of scikit-learn checks its arguments for longer than a short descent takes.
+    """
+    size = int(second.max()) + 1
+    table = np.bincount(first.astype(np.int64) * size + second).astype(np.float64)
+    counts = (table, np.bincount(first), np.bincount(second))
+    both, one, other = (float((n * (n - 1.0)).sum()) for n in counts)
+    chance = one * other / max(1.0, len(first) * (len(first) - 1.0))
+    most = (one + other) / 2
+    return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
 def best_of(starts: list[Start]) -> Start:

@@ -152,7 +152,7 @@ class Names:
 def test_callbacks_see_all_levels(small_samples: None) -> None:
     names = Names()
     model = REFCMFS(4, fuzzifier=1.4, random_state=0).set_callbacks(names)
-    model.fit(blobs(120, 3, 4))
+    model.fit(blobs(600, 3, 4))
     assert names.names[1:4] == ["start 0", "start 1", "sample of 60 rows"]
     assert names.names[-1] == "all rows", "two starts that agree are enough"
     names.names.clear()
