@@ -69,7 +69,7 @@ class Background(NamedTuple):
     def of(cls, sample: ResidentEngine) -> Background:
         """Background of a sample."""
         hard = sample.with_problem(Problem(L21(), Hard()))
-        center = solve(hard, sample.mean_row()[None], MIDDLE_FIT).centers[0]
+        center = solve(hard, sample.central_row()[None], MIDDLE_FIT).centers[0]
         distances = sample.distances(center[None])[:, 0].astype(np.float64)
         weights = sample.data.weights_or_ones()
         return cls.around(center, distances, weights)

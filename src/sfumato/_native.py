@@ -56,6 +56,16 @@ _BLAS_LOCK = threading.RLock()
 """Held while the number of threads of BLAS, which belongs to the process, is limited."""
 
 
+def _renew_lock() -> None:
+    """Make a new lock: in a process made by fork, the thread that held the old one is missing."""
+    global _BLAS_LOCK
+    _BLAS_LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: idle ones would spin on the cores that the next pass needs."""

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from sfumato import _checks
-from sfumato._data import Data, computing_dtype, csr_or_dense, distinct_rows
+from sfumato._data import Data, check_sparse, computing_dtype, csr_or_dense, distinct_rows
 from sfumato._inspection import NotFinite, RangeSummary, check_range, or_float64, summarize_range
+from sfumato._origin import origin_of
 from sfumato._typing import Floats
 from sfumato.exceptions import ParameterError
 
@@ -28,8 +29,9 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     rows = _check_rows(estimator, X, reset=True)
     weights = check_weights(sample_weight, rows.shape[0])
     dtype = computing_dtype(rows)
-    found = summarize_range(rows, weights)
-    origin = found.middle.astype(dtype).astype(np.float64)
+    found = summarize_range(rows)
+    origin = np.zeros(rows.shape[1]) if sp.issparse(rows) else origin_of(rows, weights)
+    origin = origin.astype(dtype).astype(np.float64)
     check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
     check_spread(found, dtype)
     return Data(rows, weights, dtype, origin)
@@ -42,7 +44,7 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     dtype = computing_dtype(rows)
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
-    found = summarize_range(rows, weights)
+    found = summarize_range(rows)
     check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
     return Data(rows, weights, dtype, origin)
 
@@ -75,6 +77,7 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     """Rows as an ndarray or a CSR array of some real dtype."""
     _refuse_path(X)
     _refuse_polars_dates(X)
+    check_sparse(X)
     try:
         rows = validate_data(
             estimator,

@@ -63,7 +63,7 @@ def _chunks(stream: Stream, sample_weight: Any) -> Iterator[Batch]:
     n_rows, n_batches = 0, 0
     for chunk in runner.chunks("learning from batches"):
         n_rows += chunk.rows.shape[0]
-        found = summarize_range(chunk.rows, None)
+        found = summarize_range(chunk.rows)
         if found.bad is not None:
             where = stream.describe(chunk.location, found.bad.row, found.bad.column)
             raise_not_finite(found.bad, where)

@@ -12,6 +12,7 @@ from sfumato._checks import raise_bad_weight
 from sfumato._engines import find_runner
 from sfumato._engines.chunked import ChunkedData, Runner
 from sfumato._inspection import Inspect, Inspection, check_range, raise_not_finite
+from sfumato._origin import origin_of_sample
 from sfumato._typing import Floats
 from sfumato._validation.arrays import ALL_ZERO, check_spread, check_total
 
@@ -26,8 +27,9 @@ def check_fit_chunks(
     dtype = _precision(inspection.dtypes == {np.dtype(np.float32).str})
     sparse = True in inspection.sparse
     found = inspection.range
-    middle = np.zeros(runner.n_features) if sparse else found.middle
-    origin = middle.astype(dtype).astype(np.float64)
+    origin = np.zeros(runner.n_features)
+    if inspection.sample is not None:
+        origin = origin_of_sample(inspection.sample).astype(dtype).astype(np.float64)
     check_range(found, origin, dtype)
     check_spread(found, dtype)
     n_rows = sum(rows for _, rows, _ in inspection.sizes)

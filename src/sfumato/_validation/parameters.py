@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato._checks import is_auto, require_integer
+from sfumato._data import sparse_problem
 from sfumato._inspection import RangeSummary, check_range
 from sfumato._typing import Floats
 from sfumato.exceptions import ParameterError
@@ -48,6 +49,9 @@ def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats
     """Initial centers as a new float64 array of the right shape."""
     expected = n_clusters, data.n_features
     needed = f"it must be an array of shape (n_clusters, n_features) = {expected}"
+    problem = sparse_problem(given)
+    if problem is not None:
+        raise ParameterError(f"{source} {problem}.", "init", given)
     given = given.toarray() if sp.issparse(given) else given
     if given is None or np.isscalar(given):
         raise ParameterError(f"{source} is {given!r}; {needed}.", "init", given)
@@ -68,7 +72,7 @@ def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats
             "init",
             given,
         )
-    extent = RangeSummary(data.origin, centers.min(axis=0), centers.max(axis=0), len(centers))
+    extent = RangeSummary(centers.min(axis=0), centers.max(axis=0))
     check_range(extent, data.origin, data.dtype, source=source)
     return centers
 

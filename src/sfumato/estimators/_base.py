@@ -21,7 +21,8 @@ from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
 from sfumato._init.base import Initializer
 from sfumato._mixture import Background, Mixture
-from sfumato._outliers import limited_radii, radii_of, sample_rows
+from sfumato._origin import central_point, medians
+from sfumato._outliers import limited_radii, radii_of, sample_rows, weighted_median
 from sfumato._problem import Problem
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
@@ -55,11 +56,11 @@ class SampledRows(NamedTuple):
 
     def mixture(self, centers: Floats, radii: Floats) -> Mixture:
         """Density of the rows, for centers and radii of clusters."""
-        masses = np.bincount(self.seen.labels, self.weights, len(centers))
-        middle = np.average(centers, axis=0, weights=masses)
+        distances = np.asarray(self.seen.distances, dtype=np.float64)
+        masses = np.bincount(self.seen.labels, self.weights, len(centers)).astype(np.float64)
+        middle = central_point(centers, masses, weighted_median(distances, self.weights))
         far = self.engine.distances(middle[None])[:, 0].astype(np.float64)
         background = Background.around(middle, far, self.weights)
-        distances = np.asarray(self.seen.distances, dtype=np.float64)
         return Mixture.of(distances, self.seen.labels, self.weights, radii, background)
 
 
@@ -278,7 +279,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
     def _learn(self, batch: Batch) -> None:
         """Move the centers by a batch that is not the first, and set the attributes after it."""
         state = self._online_state()
-        origin = state.centers.mean(axis=0)  # It follows data that drifts.
+        origin = medians(state.centers, state.past.count)  # It follows data that drifts.
         data = validation.batch_data(self, batch, origin)
         problem = Problem(self.loss_, self.membership_)
         engine = make_engine(self.engine, data, problem, self.n_threads)

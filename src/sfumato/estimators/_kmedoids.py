@@ -30,6 +30,7 @@ from sfumato import _validation as validation
 from sfumato._checks import require_integer
 from sfumato._data import Data, row_blocks
 from sfumato._distances import squared_distances
+from sfumato._origin import medians
 from sfumato._typing import Floats
 
 Indices = NDArray[np.integer]
@@ -210,7 +211,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _check_rows(self, X: Any) -> Data:
         check_is_fitted(self)
-        origin = self.cluster_centers_.mean(axis=0, dtype=np.float64)
+        origin = medians(self.cluster_centers_, None)
         return validation.check_new_data(self, X, None, origin)
 
     def __sklearn_tags__(self) -> Any:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _validation as validation
 from sfumato._checks import Auto, is_auto, require_integer, require_number
 from sfumato._data import Data
+from sfumato._origin import medians
 from sfumato._typing import Floats
 from sfumato.estimators import _landmark_graph as graph
 
@@ -202,8 +203,8 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self._coordinates(affinity, data.dtype)
 
     def _origin(self) -> Floats:
-        """Mean of the landmarks."""
-        return self.landmarks_.mean(axis=0, dtype=np.float64)
+        """Median of the landmarks, feature by feature."""
+        return medians(self.landmarks_, None)
 
     def _coordinates(self, affinity: sp.csr_array, dtype: np.dtype[np.floating]) -> Floats:
         """Coordinates of rows with the given affinities."""

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from sfumato._data import check_sparse
 from sfumato._typing import Floats
 
 Rows: TypeAlias = Any
@@ -60,6 +61,7 @@ def _of_members(memberships: Rows) -> tuple[Rows, NDArray[np.bool_]]:
 
 def _check_shares(memberships: Any, least: int) -> Rows:
     """Memberships of all rows, outliers included."""
+    check_sparse(memberships, "memberships")
     checked = check_array(
         memberships, accept_sparse="csr", dtype=np.float64, input_name="memberships"
     )
@@ -102,6 +104,7 @@ def _require_shares(memberships: Rows) -> None:
 
 def check_rows(X: Any, memberships: Rows) -> Rows:
     """Rows of data, one for each row of memberships; float32 stays what it is."""
+    check_sparse(X)
     X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
     if X.shape[0] != memberships.shape[0]:
         raise ValueError(
