@@ -48,7 +48,7 @@ def effective_threads(n_threads: int | None) -> int:
     apply), and no more than the processors that this process may use.
     """
     if n_threads is not None:
-        return n_threads
+        return int(n_threads)
     return max(1, min(core.max_threads(), joblib.cpu_count()))
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_random_state
 
+from sfumato._checks import check_random_state
 from sfumato._data import Data
 from sfumato._engines import make_engine
 from sfumato._engines.base import Engine
@@ -141,7 +141,7 @@ def fit(
 def _project(estimator: Any, data: Data | ChunkedData) -> Projection:
     """Projection onto the row space of the data; none unless ``init`` is a name."""
     if isinstance(data, Data) and isinstance(estimator.init, str):
-        return project(data, estimator.n_clusters)
+        return project(data, int(estimator.n_clusters))
     return identity(data)
 
 
@@ -157,7 +157,7 @@ def _tune(
         kept = checkpoint.tuned
         problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
         return Tuned(problem, kept["dimension"], kept["clipped"])
-    return tune(engine, estimator.n_clusters, initializer, rng, estimator.n_features_in_)
+    return tune(engine, int(estimator.n_clusters), initializer, rng, estimator.n_features_in_)
 
 
 def _compares_on_coreset(plan: Plan, engine: Engine) -> bool:
@@ -175,7 +175,7 @@ def _best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, 
         centers = checkpoint.states[number].centers
     else:
         number = plan.starts
-        rows = engine.coreset(context.estimator.n_clusters, context.rng)
+        rows = engine.coreset(int(context.estimator.n_clusters), context.rng)
         first, second = run_starts(_starts(context, rows), plan.rungs)
         centers = first.descent.centers
         stability = _stability(context, engine, centers, second)
@@ -207,13 +207,13 @@ def _stability(
 def _starts(context: Context, engine: Engine, first: int = 0) -> Iterator[Start]:
     """Starts of the plan, numbered from ``first`` on; each is seeded when it is its turn."""
     estimator, initializer = context.estimator, context.initializer
-    stopping = Stopping(estimator.max_iter, estimator.tol)
+    stopping = Stopping(int(estimator.max_iter), float(estimator.tol))
     for number in range(first, first + context.plan.starts):
         if number > first and not initializer.random:
             break  # All others would be the same.
         # One task more than steps: the first is at the initial centers.
-        task = context.task.begin_subtask(f"start {number}", max_subtasks=estimator.max_iter + 1)
-        centers = proposed_centers(initializer, engine, estimator.n_clusters, context.rng)
+        task = context.task.begin_subtask(f"start {number}", max_subtasks=stopping.max_iter + 1)
+        centers = proposed_centers(initializer, engine, int(estimator.n_clusters), context.rng)
         acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
         descent = Descent(engine, centers, stopping, IterationTasks(task), acceleration)
         descent.refill = refill

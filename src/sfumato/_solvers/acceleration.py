@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError, did_you_mean
+from sfumato.exceptions import ParameterError, did_you_mean, shown
 
 LEAST_CURVATURE = 1e-12
 """Smallest cosine between the shifts of centers and of gradient at which a pair is stored; below,
@@ -164,8 +164,10 @@ def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
         return PlainSteps()
     automatic = LBFGS if problem.membership.smooth else PlainSteps
     known = {"auto": automatic, **ACCELERATIONS}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known).replace("did", " Did", 1)
-        message = f"acceleration={name!r} is not known; use one of {sorted(known)}, or None.{hint}"
+        message = (
+            f"acceleration={shown(name)} is not known; use one of {sorted(known)}, or None.{hint}"
+        )
         raise ParameterError(message, "acceleration", name)
     return known[name]()

@@ -18,7 +18,7 @@ from sfumato._data import Data, check_sparse, computing_dtype, csr_or_dense, dis
 from sfumato._inspection import NotFinite, RangeSummary, check_range, or_float64, summarize_range
 from sfumato._origin import origin_of
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError
+from sfumato.exceptions import ParameterError, brief, shown
 
 DATE_ADVICE = "drop the column, or encode it as a number, e.g. days since the first date"
 ALL_ZERO = "sample_weight is zero everywhere; at least one row needs a weight > 0."
@@ -88,11 +88,9 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
             reset=reset,
         )
     except (TypeError, ValueError) as error:
-        reason = _not_numbers(X)
-        if reason is None:
-            raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{reason} ({error})") from error
+        reason = _not_numbers(X) or f"X cannot be read as a table of numbers: {type(X).__name__}"
+        raise kind(f"{reason} ({brief(error)}).") from error
     if rows.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(X) or f"X is of dtype {rows.dtype}; pass real numbers.")
     return csr_or_dense(rows)
@@ -101,9 +99,9 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
 def _refuse_path(X: Any) -> None:
     """Raise if X is the path of a file in place of its rows."""
     if isinstance(X, str | PathLike):
-        path = fspath(X)
+        path = shown(fspath(X))
         raise TypeError(
-            f"X is the path {path!r}, not the rows themselves; give sfumato.stream({path!r}), "
+            f"X is the path {path}, not the rows themselves; give sfumato.stream({path}), "
             "which reads the file chunk by chunk, or an array of its rows."
         )
 
@@ -174,7 +172,9 @@ def _is_number(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     """Value of a cell, as a user would write it."""
-    return str(value) if isinstance(value, np.generic) and value.dtype.kind in "mM" else repr(value)
+    return (
+        str(value) if isinstance(value, np.generic) and value.dtype.kind in "mM" else shown(value)
+    )
 
 
 def _advice(value: Any) -> str:

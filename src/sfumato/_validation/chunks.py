@@ -23,7 +23,9 @@ def check_fit_chunks(
     """Check training data in chunks; sets ``n_features_in_`` and ``feature_names_in_``."""
     runner = find_runner(X, sample_weight)
     _keep_names(estimator, runner)
-    inspection = _inspect(X, runner, Inspect(runner.n_features, estimator.n_clusters, checksum))
+    inspection = _inspect(
+        X, runner, Inspect(runner.n_features, int(estimator.n_clusters), checksum)
+    )
     dtype = _precision(inspection.dtypes == {np.dtype(np.float32).str})
     sparse = True in inspection.sparse
     found = inspection.range
