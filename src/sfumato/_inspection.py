@@ -93,16 +93,24 @@ def check_range(
     *,
     source: str = "X",
     where: str | None = None,
+    mass: float = 1.0,
 ) -> None:
-    """Raise if a value is not finite, or if squared distances would overflow.
+    """Raise if a value is not finite, or if squared distances, or sums over them, would overflow.
 
     Two points may lie on opposite sides of the origin. ``where`` describes the place of
-    ``summary.bad`` in messages.
+    ``summary.bad`` in messages. ``mass`` is the largest weight times the number of rows.
     """
     if summary.bad is not None:
         raise_not_finite(summary.bad, where)
     largest = summary.largest(origin)
     limit = float(np.sqrt(np.finfo(dtype).max / (4.0 * len(origin))))
+    summed = float(np.sqrt(np.finfo(np.float64).max / (4.0 * len(origin)) / max(1.0, mass)))
+    if summed < largest <= limit:
+        raise ValueError(
+            f"{source} holds values up to {largest:.3g} away from the median of the data, and "
+            f"sample_weight counts its rows up to {mass:.3g} times in all, so that sums of squared "
+            f"distances overflow float64; rescale all data, e.g. X / {largest:.1g}, or the weights."
+        )
     if largest > limit:
         raise ValueError(
             f"{source} holds values up to {largest:.3g} away from the median of the data, so that "

@@ -139,7 +139,9 @@ class Statistics:
             out=np.zeros_like(self.pull),
             where=self.weight[:, None] > 0,
         )
-        resultant = 2 * np.sqrt((self.pull**2).sum(axis=1))
+        largest = np.abs(self.pull).max(axis=1, initial=np.finfo(np.float64).tiny)
+        units = self.pull / largest[:, None]  # Squares of sums over heavy rows overflow.
+        resultant = 2 * largest * np.sqrt((units**2).sum(axis=1))
         resistance = np.divide(
             self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
         )

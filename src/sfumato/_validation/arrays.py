@@ -32,7 +32,8 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     found = summarize_range(rows)
     origin = np.zeros(rows.shape[1]) if sp.issparse(rows) else origin_of(rows, weights)
     origin = origin.astype(dtype).astype(np.float64)
-    check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
+    where = _place(estimator, X, found.bad)
+    check_range(found, origin, dtype, where=where, mass=largest_mass(weights, rows.shape[0]))
     check_spread(found, dtype)
     return Data(rows, weights, dtype, origin)
 
@@ -45,7 +46,8 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
     found = summarize_range(rows)
-    check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
+    where = _place(estimator, X, found.bad)
+    check_range(found, origin, dtype, where=where, mass=largest_mass(weights, rows.shape[0]))
     return Data(rows, weights, dtype, origin)
 
 
@@ -198,6 +200,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         raise ValueError(ALL_ZERO)
     check_total(float(weights.max()), n_rows)
     return None if (weights == 1).all() else weights
+
+
+def largest_mass(weights: Floats | None, n_rows: int) -> float:
+    """Largest weight times the number of rows."""
+    return n_rows * (1.0 if weights is None else float(weights.max()))
 
 
 def check_total(largest: float, n_rows: int) -> None:

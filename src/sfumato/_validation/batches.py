@@ -13,7 +13,13 @@ from sfumato._engines import is_dask
 from sfumato._engines.stream import StreamRunner
 from sfumato._inspection import RangeSummary, check_range, raise_not_finite, summarize_range
 from sfumato._typing import Floats
-from sfumato._validation.arrays import ALL_ZERO, check_enough_rows, check_new_data, check_weights
+from sfumato._validation.arrays import (
+    ALL_ZERO,
+    check_enough_rows,
+    check_new_data,
+    check_weights,
+    largest_mass,
+)
 from sfumato._validation.chunks import check_new_chunks
 from sfumato.exceptions import ParameterError
 from sfumato.streams._base import Stream
@@ -83,7 +89,7 @@ def batch_data(estimator: Any, batch: Batch, origin: Floats) -> Data:
     weights = check_weights(batch.weights, batch.rows.shape[0])
     dtype = computing_dtype(batch.rows)
     start = np.zeros_like(origin) if sp.issparse(batch.rows) else origin
-    check_range(batch.range, start, dtype)
+    check_range(batch.range, start, dtype, mass=largest_mass(weights, batch.rows.shape[0]))
     return Data(batch.rows, weights, dtype, start)
 
 

@@ -32,9 +32,9 @@ def check_fit_chunks(
     origin = np.zeros(runner.n_features)
     if inspection.sample is not None:
         origin = origin_of_sample(inspection.sample).astype(dtype).astype(np.float64)
-    check_range(found, origin, dtype)
-    check_spread(found, dtype)
     n_rows = sum(rows for _, rows, _ in inspection.sizes)
+    check_range(found, origin, dtype, mass=n_rows * inspection.heaviest)
+    check_spread(found, dtype)
     check_total(inspection.heaviest, n_rows)
     return ChunkedData(
         runner,

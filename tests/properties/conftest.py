@@ -1,0 +1,42 @@
+"""Profiles of hypothesis: a short one in ``make test``, and as long as asked in ``make fuzz``.
+
+``make fuzz`` runs rounds of ``FUZZ_EXAMPLES`` new examples per property until ``FUZZ_MINUTES`` are
+over. What breaks a property is printed, and kept in ``tests/properties/found``, which every later
+run replays first; commit it together with the cure. The short profile is the same in every run.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+"""Examples of a property in a round of ``make fuzz``; none in ``make test``."""
+SHORT = 60
+"""Examples of a property in ``make test``: some seconds."""
+FOUND = DirectoryBasedExampleDatabase(Path(__file__).parent / "found")
+
+UNHURRIED = {
+    "deadline": None,  # Machines differ.
+    "print_blob": True,
+    "suppress_health_check": list(HealthCheck),
+}
+settings.register_profile(
+    "short",
+    max_examples=SHORT,
+    database=ReadOnlyDatabase(FOUND),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    **UNHURRIED,
+)
+settings.register_profile("fuzz", max_examples=max(1, EXAMPLES), database=FOUND, **UNHURRIED)
+settings.load_profile("fuzz" if EXAMPLES else "short")
+
+
+def searched(test):
+    """Decorate a property, so that it searches among the same examples in every short run."""
+    if EXAMPLES:
+        return test
+    return settings(settings.get_profile("short"))(seed(0)(test))  # A seed alone replays nothing.
