@@ -104,6 +104,12 @@ def check_range(
         raise_not_finite(summary.bad, where)
     largest = summary.largest(origin)
     limit = float(np.sqrt(np.finfo(dtype).max / (4.0 * len(origin))))
+    absolute = summary.largest(np.zeros(1))
+    if absolute > np.finfo(np.float64).max / (4 * max(1.0, mass)):
+        raise ValueError(
+            f"{source} holds values up to {absolute:.3g}, so that sums over its rows overflow "
+            f"float64; rescale all data, e.g. X / {absolute:.1g}."
+        )
     summed = float(np.sqrt(np.finfo(np.float64).max / (4.0 * len(origin)) / max(1.0, mass)))
     if summed < largest <= limit:
         raise ValueError(

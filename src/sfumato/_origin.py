@@ -88,11 +88,12 @@ def central_point(points: Floats, weights: Floats, spread: float) -> Floats:
 
     ``spread`` is a distance between rows, for where the points are few.
     """
-    away = np.linalg.norm(points - medians(points, weights), axis=1)
+    origin = medians(points, weights)
+    away = np.linalg.norm(points - origin, axis=1)
     typical = max(float(medians(away[:, None], weights)[0]), spread)
     near = away <= VERY_FAR * typical if typical > 0 else np.ones(len(points), dtype=bool)
-    found: Floats = np.average(points[near], axis=0, weights=weights[near])
-    return found
+    found: Floats = np.average((points - origin)[near], axis=0, weights=weights[near])
+    return origin + found
 
 
 def _sample_size(n_features: int) -> int:
