@@ -142,8 +142,9 @@ class Statistics:
         largest = np.abs(self.pull).max(axis=1, initial=np.finfo(np.float64).tiny)
         units = self.pull / largest[:, None]  # Squares of sums over heavy rows overflow.
         resultant = 2 * largest * np.sqrt((units**2).sum(axis=1))
-        resistance = np.divide(
-            self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
-        )
+        with np.errstate(over="ignore"):  # A force that is nearly zero moves nothing.
+            resistance = np.divide(
+                self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
+            )
         share = 1 - resistance
         return current + np.where(share > BALANCED, share, 0.0)[:, None] * step

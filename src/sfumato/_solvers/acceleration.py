@@ -79,14 +79,16 @@ class LBFGS:
 
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
         gradient = -2 * statistics.pull
-        self._learn(centers, gradient)
-        if not self._pairs or (statistics.weight <= 0).any():
-            return None
-        direction = self._direction(gradient, statistics.weight)
-        if not dot(direction, gradient) < 0:
+        with np.errstate(all="ignore"):  # Products of tiny or huge shifts; see below.
+            self._learn(centers, gradient)
+            if not self._pairs or (statistics.weight <= 0).any():
+                return None
+            direction = self._direction(gradient, statistics.weight)
+            proposal = centers + direction
+            falls = dot(direction, gradient) < 0 and bool(np.isfinite(proposal).all())
+        if not falls:
             self.forget()
             return None
-        proposal = centers + direction
         held = statistics.kink_force > 0
         proposal[held] = plain[held]
         return proposal

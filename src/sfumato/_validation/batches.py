@@ -83,7 +83,15 @@ def _chunks(stream: Stream, sample_weight: Any) -> Iterator[Batch]:
 
 
 def batch_data(estimator: Any, batch: Batch, origin: Floats) -> Data:
-    """Data of a batch that is not the first."""
+    """Data of a batch that is not the first; centers of the first may have less precision."""
+    data = _batch_data(estimator, batch, origin)
+    precision = estimator.cluster_centers_.dtype
+    if precision != data.dtype:
+        check_range(batch.range or summarize_range(data.rows), data.origin, precision)
+    return data
+
+
+def _batch_data(estimator: Any, batch: Batch, origin: Floats) -> Data:
     if batch.range is None:
         return check_new_data(estimator, batch.rows, batch.weights, origin)
     weights = check_weights(batch.weights, batch.rows.shape[0])
