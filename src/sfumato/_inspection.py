@@ -104,12 +104,6 @@ def check_range(
         raise_not_finite(summary.bad, where)
     largest = summary.largest(origin)
     limit = float(np.sqrt(np.finfo(dtype).max / (4.0 * len(origin))))
-    absolute = summary.largest(np.zeros(1))
-    if absolute > np.finfo(np.float64).max / (4 * max(1.0, mass)):
-        raise ValueError(
-            f"{source} holds values up to {absolute:.3g}, so that sums over its rows overflow "
-            f"float64; rescale all data, e.g. X / {absolute:.1g}."
-        )
     summed = float(np.sqrt(np.finfo(np.float64).max / (4.0 * len(origin)) / max(1.0, mass)))
     if summed < largest <= limit:
         raise ValueError(
@@ -122,6 +116,12 @@ def check_range(
             f"{source} holds values up to {largest:.3g} away from the median of the data, so that "
             f"squared distances overflow {dtype.name} (the limit is {limit:.3g}); rescale all "
             f"data, e.g. X / {largest:.1g}" + or_float64(dtype)
+        )
+    absolute = summary.largest(np.zeros(1))
+    if absolute > np.finfo(np.float64).max / (4 * max(1.0, mass)):
+        raise ValueError(
+            f"{source} holds values up to {absolute:.3g}, so that sums over its rows overflow "
+            f"float64; rescale all data, e.g. X / {absolute:.1g}."
         )
 
 

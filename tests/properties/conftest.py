@@ -8,16 +8,47 @@ run replays first; commit it together with the cure. The short profile is the sa
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, seed, settings
-from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
+from hypothesis.database import ExampleDatabase, ReadOnlyDatabase
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """Examples of a property in a round of ``make fuzz``; none in ``make test``."""
 SHORT = 60
 """Examples of a property in ``make test``: some seconds."""
-FOUND = DirectoryBasedExampleDatabase(Path(__file__).parent / "found")
+
+
+class TextDatabase(ExampleDatabase):
+    """Examples in text files: one file per property, one example in hexadecimal digits per line."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def _file(self, key: bytes) -> Path:
+        return self._folder / f"{blake2b(key, digest_size=8).hexdigest()}.txt"
+
+    def fetch(self, key: bytes) -> Iterator[bytes]:
+        file = self._file(key)
+        yield from map(bytes.fromhex, file.read_text().split() if file.exists() else ())
+
+    def save(self, key: bytes, value: bytes) -> None:
+        self._write(key, {*self.fetch(key), value})
+
+    def delete(self, key: bytes, value: bytes) -> None:
+        self._write(key, {*self.fetch(key)} - {value})
+
+    def _write(self, key: bytes, values: set[bytes]) -> None:
+        if key.endswith((b".secondary", b".pareto")):
+            return  # Larger examples of the same failures.
+        self._folder.mkdir(exist_ok=True)
+        self._file(key).write_text("".join(f"{each.hex()}\n" for each in sorted(values)))
+
+
+FOUND = TextDatabase(Path(__file__).parent / "found")
 
 UNHURRIED = {
     "deadline": None,  # Machines differ.
