@@ -12,7 +12,7 @@ LINE = np.array([[2.43698045], [3.55505179], [3.47483012], [3.40439023], [3.0023
 
 def test_heavy_rows_far_away_are_refused():
     X = np.array([[5.9e149], [1.5e150]])
-    with pytest.raises(ValueError, match="sample_weight counts its rows .* overflow float64"):
+    with pytest.raises(ValueError, match=r"sample_weight counts its rows .* overflow float64"):
         REFCMFS(1).fit(X, sample_weight=[1.9e120, 8.8e119])
 
 
@@ -33,7 +33,7 @@ def test_forces_that_are_nearly_zero():
     assert np.isfinite(model.cluster_centers_).all()
 
 
-@pytest.mark.parametrize("scale", [1e150, 1e-150])
+@pytest.mark.parametrize("scale", [1e150, 1e-140])
 def test_steps_of_any_size(scale):
     model = RSFKM(1, max_iter=3, random_state=0, tol=0.0).fit(scale * LINE)
     assert np.isfinite(model.cluster_centers_).all()
