@@ -155,7 +155,7 @@ def check_weights(
         weights = np.asarray(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as cause:
         raise error(
-            f"{name} is not an array of numbers but of {shown(given.dtype)} ({brief(cause)}); give "
+            f"{name} is not an array of numbers but of {given.dtype} ({brief(cause)}); give "
             f"one weight per row{shape}."
         ) from cause
     if weights.ndim == 0 and n_rows is not None:
