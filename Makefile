@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo check test lint format stub bench sanitize tsan soak clean
+.PHONY: demo check test fuzz lint format stub bench sanitize tsan soak clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
@@ -17,6 +17,16 @@ test: $(VENV)/built sanitize
 check: $(VENV)/built
 	$(BIN)/ruff check
 	$(BIN)/python -m pytest --tier check --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# Searches for values and files that break a property, for as long as asked; what it finds is printed
+# and kept in tests/properties/found, which `make test` replays.
+FUZZ_MINUTES ?= 5
+FUZZ_EXAMPLES ?= 500
+fuzz: $(VENV)/built
+	end=$$(($$(date +%s) + 60 * $(FUZZ_MINUTES))); while [ $$(date +%s) -lt $$end ]; do \
+	  FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/properties --quiet \
+	    --numprocesses auto --maxprocesses 4 || exit 1; \
+	done
 
 lint: $(VENV)/built
 	$(BIN)/ruff check

@@ -7,6 +7,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -50,7 +51,7 @@ Pass checked_pass(const Rows<T>& rows, const MaybeVector<const double>& weights,
   const auto n_centers = static_cast<int>(centers.shape(0));
   check_array("centers", centers, {n_centers, rows.n_features()});
   check_number("n_threads", n_threads, 1);
-  return {data_or_null(weights), {centers.data(), n_centers}, n_threads, &interrupted};
+  return {data_or_null(weights), {centers.data(), n_centers}, forked ? 1 : n_threads, &interrupted};
 }
 
 // Memberships that the rule stores for each row; all if their number varies.
@@ -303,6 +304,7 @@ void bind_numerics(nb::module_& m) {
 }  // namespace sfumato
 
 NB_MODULE(SFUMATO_MODULE, m) {
+  pthread_atfork(nullptr, nullptr, [] { sfumato::forked = true; });
   m.doc() = "Passes over rows, compiled.";
   sfumato::bind_parts(m);
   sfumato::bind_passes<double>(m, "RowsFloat64");

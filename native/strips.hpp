@@ -73,11 +73,16 @@ Strips cut_freely(const Rows& rows) {
   return cut(rows.n_rows, 1, 1, rows.stored());
 }
 
+// True in a process that was made by fork(): OpenMP's threads stay behind in the parent, and its
+// runtime would wait for them forever. Passes then use one thread, and give the same bits.
+inline std::atomic<bool> forked{false};
+
 // Least work of a thread, in differences between a row's and a center's feature: some 0.1
 // milliseconds. Waking a thread takes longer than smaller passes do. Results do not depend on it.
 constexpr ptrdiff_t kThreadWork = 1 << 21;
 
 inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_per_row) {
+  if (forked) return 1;
   const ptrdiff_t worthwhile = strips.n_rows * work_per_row / kThreadWork + 1;
   const ptrdiff_t useful = std::min<ptrdiff_t>({n_threads, strips.count, worthwhile});
   return static_cast<int>(std::max<ptrdiff_t>(1, useful));
@@ -88,14 +93,18 @@ inline int useful_threads(int n_threads, const Strips& strips, ptrdiff_t work_pe
 template <class Body>
 bool for_each_strip(const Strips& strips, int n_threads, Interrupted interrupted, Body&& body) {
   std::atomic<bool> stop{false};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
-  for (int strip = 0; strip < strips.count; ++strip) {
-    const int thread = omp_get_thread_num();
+  const auto run = [&](int strip, int thread) {
     body(strip, thread, [&] {
       if (thread == 0 && interrupted != nullptr && interrupted()) stop = true;
       return stop.load();
     });
+  };
+  if (n_threads == 1) {  // Without OpenMP, whose runtime may not work; see `forked`.
+    for (int strip = 0; strip < strips.count; ++strip) run(strip, 0);
+    return !stop;
   }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
+  for (int strip = 0; strip < strips.count; ++strip) run(strip, omp_get_thread_num());
   return !stop;
 }
 

@@ -9,9 +9,16 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state as sklearn_random_state
 
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError, ParameterTypeError, did_you_mean
+from sfumato.exceptions import (
+    ParameterError,
+    ParameterTypeError,
+    brief,
+    did_you_mean,
+    shown,
+)
 
 Auto = Literal["auto"]
 
@@ -21,37 +28,76 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
+def is_number(value: Any, kind: type) -> bool:
+    """Whether this is a number of that kind; NumPy counts lengths of time among the integers."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.timedelta64)
+
+
+def number_of(value: Any) -> float:
+    """Number as a float; those beyond its range are infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
 def require_number(
     name: str, value: Any, *, above: float, advice: str, finite: bool = False
 ) -> None:
     """Raise unless ``value`` is a real number larger than ``above``, and finite if ``finite``."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterTypeError(f"{name}={value!r} is not a number; {advice}.", name, value)
-    if not float(value) > above:
-        message = f"{name}={value!r} must be larger than {above:g}; {advice}."
+    if not is_number(value, Real):
+        raise ParameterTypeError(f"{name}={shown(value)} is not a number; {advice}.", name, value)
+    if not number_of(value) > above:
+        message = f"{name}={shown(value)} must be larger than {above:g}; {advice}."
         raise ParameterError(message, name, value)
-    if finite and isinf(value):
-        raise ParameterError(f"{name}={value!r} must be finite; {advice}.", name, value)
+    if finite and isinf(number_of(value)):
+        raise ParameterError(f"{name}={shown(value)} must be finite; {advice}.", name, value)
 
 
-def require_integer(name: str, value: Any, *, least: int, advice: str) -> None:
-    """Raise unless ``value`` is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterTypeError(f"{name}={value!r} is not an integer; {advice}.", name, value)
+def require_integer(
+    name: str, value: Any, *, least: int, most: int | None = None, advice: str
+) -> None:
+    """Raise unless ``value`` is an integer of at least ``least``, and at most ``most`` if given."""
+    if not is_number(value, Integral):
+        raise ParameterTypeError(f"{name}={shown(value)} is not an integer; {advice}.", name, value)
     if int(value) < least:
-        message = f"{name}={value!r} must be at least {least}; {advice}."
+        message = f"{name}={shown(value)} must be at least {least}; {advice}."
         raise ParameterError(message, name, value)
+    if most is not None and int(value) > most:
+        message = f"{name}={shown(value)} must be at most {most}; {advice}."
+        raise ParameterError(message, name, value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Value of a parameter that is true or false."""
+    if isinstance(value, bool | np.bool_) or (is_number(value, Integral) and value in (0, 1)):
+        return bool(value)
+    message = f"{name}={shown(value)} is neither true nor false; use True or False."
+    raise ParameterTypeError(message, name, value)
+
+
+def check_random_state(value: Any) -> np.random.RandomState:
+    """Random generator for the parameter ``random_state``."""
+    try:
+        found: np.random.RandomState = sklearn_random_state(value)
+    except (TypeError, ValueError) as error:
+        message = (
+            f"random_state={shown(value)} is not a seed; use an integer from 0 to 4294967295, a "
+            "numpy.random.RandomState, or None for other results in every call."
+        )
+        raise ParameterTypeError(message, "random_state", value) from error
+    return found
 
 
 def resolve_name(kind: str, name: Any, known: dict[str, Any]) -> Any:
     """Value of a name; the error for an unknown one suggests the most similar known name."""
     if not isinstance(name, str):
-        message = f"{kind}={name!r} is not a name; use one of {sorted(known)}."
+        message = f"{kind}={shown(name)} is not a name; use one of {sorted(known)}."
         raise ParameterTypeError(message, kind, name)
     if name in known:
         return known[name]
     hint = did_you_mean(name, known).replace("did", " Did", 1)
-    message = f"{kind}={name!r} is not known; use one of {sorted(known)}.{hint}"
+    message = f"{kind}={shown(name)} is not known; use one of {sorted(known)}.{hint}"
     raise ParameterError(message, kind, name)
 
 
@@ -65,8 +111,8 @@ def resolve_part(kind: str, part: Any, known: dict[str, Any], base: type) -> Any
     if isinstance(part, base):
         return clone(part)
     raise ParameterTypeError(
-        f"{kind}={part!r} is neither a name nor a part; use one of {sorted(known)}, or an instance "
-        f"of {', '.join(sorted(c.__name__ for c in known.values()))}.",
+        f"{kind}={shown(part)} is neither a name nor a part; use one of {sorted(known)}, or an "
+        f"instance of {', '.join(sorted(c.__name__ for c in known.values()))}.",
         kind,
         part,
     )
@@ -96,15 +142,21 @@ def check_weights(
         Exception to raise.
     """
     shape = "" if n_rows is None else f", shape ({n_rows},)"
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError) as cause:
+        raise error(
+            f"{name} is a {type(values).__name__} that makes no array ({brief(cause)}); give one "
+            f"weight per row{shape}."
+        ) from cause
     try:
         if np.iscomplexobj(given):
             raise TypeError("complex numbers have no order")
         weights = np.asarray(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as cause:
         raise error(
-            f"{name} is not an array of numbers but of {given.dtype} ({cause}); give one weight "
-            f"per row{shape}."
+            f"{name} is not an array of numbers but of {given.dtype} ({brief(cause)}); give "
+            f"one weight per row{shape}."
         ) from cause
     if weights.ndim == 0 and n_rows is not None:
         weights = np.full(n_rows, float(weights))

@@ -34,9 +34,9 @@ class Data:
     dtype : dtype
         float32 or float64: the precision of the computation and of its results.
     origin : ndarray of shape (n_features,)
-        Point from which coordinates are measured inside a pass, near the middle of the data, so
-        that no digits are lost to a common offset. Rounded to ``dtype``, so that a row and a center
-        that are equal stay so. Zero for sparse rows, which stay sparse.
+        Point from which coordinates are measured inside a pass, in the middle of most rows, so
+        that no digits are lost to a common offset; see ``_origin.py``. Rounded to ``dtype``, so
+        that a row and a center that are equal stay so. Zero for sparse rows, which stay sparse.
     """
 
     rows: Any
@@ -132,9 +132,75 @@ class Chunk(NamedTuple):
     number: int = 0
 
 
+def sparse_problem(matrix: Any) -> str | None:
+    """Why a sparse matrix is broken; None if it is not, or is dense.
+
+    Its arrays are the user's, and SciPy reads and writes out of bounds where they are wrong.
+    ``check_format`` of SciPy says so too, but changes the matrix, and copies indices.
+    """
+    if not sp.issparse(matrix):
+        return None
+    problem = None
+    if matrix.format in ("csr", "csc", "bsr"):
+        problem = _compressed_problem(matrix)
+    elif matrix.format == "coo":
+        for axis, found in enumerate(matrix.coords):
+            problem = problem or _index_problem(f"coords[{axis}]", found, matrix.shape[axis])
+            if len(found) != len(matrix.data):
+                problem = problem or f"coords[{axis}] and data differ in length"
+    if problem is None:
+        return None
+    return (
+        f"is a broken {matrix.format.upper()} matrix of shape {matrix.shape}: {problem}; build it "
+        "anew, e.g. from triplets by scipy.sparse.coo_array"
+    )
+
+
+def check_sparse(matrix: Any, name: str = "X") -> None:
+    """Raise if a sparse matrix is broken."""
+    problem = sparse_problem(matrix)
+    if problem is not None:
+        raise ValueError(f"{name} {problem}.")
+
+
+def _compressed_problem(matrix: Any) -> str | None:
+    """What is wrong with the arrays of a CSR, CSC or BSR matrix."""
+    indptr, indices = matrix.indptr, matrix.indices
+    sizes = [
+        n // b for n, b in zip(matrix.shape, getattr(matrix, "blocksize", (1, 1)), strict=True)
+    ]
+    major, minor = reversed(sizes) if matrix.format == "csc" else sizes
+    if indptr.ndim != 1 or indptr.dtype.kind not in "iu" or len(indptr) != major + 1:
+        return f"indptr has shape {indptr.shape} and dtype {indptr.dtype}, not {major + 1} integers"
+    if len(indices) != len(matrix.data):
+        return f"indices has {len(indices)} entries and data {len(matrix.data)}"
+    if indptr[0] != 0 or indptr[-1] > len(indices):
+        ends = f"{indptr[0]} to {indptr[-1]}"
+        return f"indptr goes from {ends}, not from 0 to at most {len(indices)}, the stored entries"
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
+        return f"indptr decreases at {int(np.argmax(falls)) + 1}"
+    return _index_problem("indices", indices[: indptr[-1]], minor)
+
+
+def _index_problem(name: str, indices: NDArray[Any], size: int) -> str | None:
+    """What is wrong with an array of indices below ``size``."""
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        return f"{name} has shape {indices.shape} and dtype {indices.dtype}, not integers"
+    if len(indices) and (indices.min() < 0 or indices.max() >= size):
+        bad = int(np.argmax((indices < 0) | (indices >= size)))
+        return f"{name}[{bad}] = {indices[bad]}, not from 0 to {size - 1}"
+    return None
+
+
 def csr_or_dense(rows: Any) -> Any:
     """Rows as a canonical CSR array or an ndarray, of a dtype that engines read directly."""
     if sp.issparse(rows):
+        check_sparse(rows)
+        if rows.format == "csr":  # Before SciPy warns about types that it does not know.
+            arrays = rows.data, _plain_indices(rows.indices), _plain_indices(rows.indptr)
+            if arrays[1] is not rows.indices or arrays[2] is not rows.indptr:
+                rows = sp.csr_array(arrays, shape=rows.shape)
         rows = sp.csr_array(rows)
         if not rows.has_canonical_format:
             rows = rows.copy()
@@ -142,6 +208,13 @@ def csr_or_dense(rows: Any) -> Any:
     else:
         rows = np.asarray(rows)
     return plain_rows(rows) if rows.dtype.kind in "biuf" else rows
+
+
+def _plain_indices(indices: NDArray[Any]) -> NDArray[Any]:
+    """Indices as int32 or int64, the types that engines read; others are converted."""
+    if indices.dtype in (np.int32, np.int64):
+        return indices
+    return indices.astype(np.int32 if np.can_cast(indices.dtype, np.int32) else np.int64)
 
 
 def plain_rows(rows: Any) -> Any:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from sfumato._checks import first_bad_weight
 from sfumato._data import Chunk, Data, checksum, distinct_rows, row_blocks
+from sfumato._origin import sample_for_origin
+from sfumato._sampling import PrioritySample
 from sfumato._typing import Floats
 
 
@@ -51,42 +53,26 @@ class NotFiniteError(ValueError):
 
 @dataclass(frozen=True)
 class RangeSummary:
-    """Mean of the rows of positive weight, and range of all rows, feature by feature.
-
-    Summaries of chunks add up.
+    """Range of rows, feature by feature. Summaries of chunks add up.
 
     Attributes
     ----------
-    half : ndarray of shape (n_features,)
-        Half the sum of the rows of positive weight, which overflows later than the sum.
     low, high : ndarray
         Smallest and largest value of each feature; of all together for sparse rows.
-    counted : int
-        Rows of positive weight.
     bad : NotFinite or None
         First value that is not finite. If there is one, the other attributes are undefined.
     """
 
-    half: Floats
     low: Floats
     high: Floats
-    counted: int
     bad: NotFinite | None = None
 
     def __add__(self, other: RangeSummary) -> RangeSummary:
         return RangeSummary(
-            self.half + other.half,
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
-            self.counted + other.counted,
             self.bad or other.bad,
         )
-
-    @property
-    def middle(self) -> Floats:
-        """Mean of the rows of positive weight; zero where it is out of range."""
-        middle = 2 * (self.half / max(1, self.counted))
-        return np.where(np.isfinite(middle), middle, 0.0)
 
     def largest(self, origin: Floats) -> float:
         """Largest absolute coordinate, measured from the origin."""
@@ -107,21 +93,35 @@ def check_range(
     *,
     source: str = "X",
     where: str | None = None,
+    mass: float = 1.0,
 ) -> None:
-    """Raise if a value is not finite, or if squared distances would overflow.
+    """Raise if a value is not finite, or if squared distances, or sums over them, would overflow.
 
     Two points may lie on opposite sides of the origin. ``where`` describes the place of
-    ``summary.bad`` in messages.
+    ``summary.bad`` in messages. ``mass`` is the largest weight times the number of rows.
     """
     if summary.bad is not None:
         raise_not_finite(summary.bad, where)
     largest = summary.largest(origin)
     limit = float(np.sqrt(np.finfo(dtype).max / (4.0 * len(origin))))
+    summed = float(np.sqrt(np.finfo(np.float64).max / (4.0 * len(origin)) / max(1.0, mass)))
+    if summed < largest <= limit:
+        raise ValueError(
+            f"{source} holds values up to {largest:.3g} away from the median of the data, and "
+            f"sample_weight counts its rows up to {mass:.3g} times in all, so that sums of squared "
+            f"distances overflow float64; rescale all data, e.g. X / {largest:.1g}, or the weights."
+        )
     if largest > limit:
         raise ValueError(
-            f"{source} holds values up to {largest:.3g} away from the mean of the data, so that "
+            f"{source} holds values up to {largest:.3g} away from the median of the data, so that "
             f"squared distances overflow {dtype.name} (the limit is {limit:.3g}); rescale all "
             f"data, e.g. X / {largest:.1g}" + or_float64(dtype)
+        )
+    absolute = summary.largest(np.zeros(1))
+    if absolute > np.finfo(np.float64).max / (4 * max(1.0, mass)):
+        raise ValueError(
+            f"{source} holds values up to {absolute:.3g}, so that sums over its rows overflow "
+            f"float64; rescale all data, e.g. X / {absolute:.1g}."
         )
 
 
@@ -135,19 +135,16 @@ def or_float64(dtype: np.dtype[np.floating]) -> str:
     return ", or pass float64." if dtype == np.float32 else "."
 
 
-def summarize_range(rows: Any, weights: Floats | None) -> RangeSummary:
+def summarize_range(rows: Any) -> RangeSummary:
     """Range of rows; stops at the first value that is not finite."""
     n_rows, n_features = rows.shape
     if sp.issparse(rows):
-        counted = n_rows if weights is None else int((weights > 0).sum())
         bad = _bad_entry(rows)
         if bad is not None:
-            return RangeSummary(np.zeros(n_features), np.zeros(1), np.zeros(1), counted, bad)
+            return RangeSummary(np.zeros(1), np.zeros(1), bad)
         extent = np.array([rows.min(), rows.max()], dtype=np.float64)
-        return RangeSummary(np.zeros(n_features), extent[:1], extent[1:], counted)
-    half = np.zeros(n_features)
+        return RangeSummary(extent[:1], extent[1:])
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    counted = 0
     for block in row_blocks(n_rows, n_features):
         values = np.asarray(rows[block])
         np.minimum(low, values.min(axis=0), out=low)
@@ -155,19 +152,8 @@ def summarize_range(rows: Any, weights: Floats | None) -> RangeSummary:
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             bad = _bad_value(values, block.start)
             if bad is not None:
-                return RangeSummary(half, low, high, counted, bad)
-        if weights is not None:
-            values = values[weights[block] > 0]
-        half += _halved_sum(values)
-        counted += len(values)
-    return RangeSummary(half, low, high, counted)
-
-
-def _halved_sum(values: NDArray[Any]) -> Floats:
-    """Half the sum of the rows; where the sum overflows, terms are halved first."""
-    with np.errstate(over="ignore"):
-        total: Floats = values.sum(axis=0, dtype=np.float64) / 2
-    return total if np.isfinite(total).all() else (values / 2).sum(axis=0, dtype=np.float64)
+                return RangeSummary(low, high, bad)
+    return RangeSummary(low, high)
 
 
 def _bad_value(values: NDArray[Any], start: int) -> NotFinite | None:
@@ -220,12 +206,15 @@ class Inspection:
     distinct: frozenset[bytes] = frozenset()
     """Digests of distinct rows of positive weight."""
     wrong: Wrong | None = None
+    sample: PrioritySample | None = None
+    """Sample from which the origin follows; None if a chunk is sparse or wrong."""
 
     def __add__(self, other: Inspection) -> Inspection:
         if self.wrong or other.wrong or self.sparse != other.sparse:
             both = self.range  # Unused: validation will raise.
         else:
             both = self.range + other.range
+        samples = [each for each in (self.sample, other.sample) if each is not None]
         enough = len(self.distinct) >= self.n_distinct
         return Inspection(
             both,
@@ -237,6 +226,7 @@ class Inspection:
             self.checksums + other.checksums,
             self.distinct if enough else self.distinct | other.distinct,
             self.wrong or other.wrong,
+            samples[0] + samples[1] if len(samples) == 2 else None,
         )
 
 
@@ -254,9 +244,9 @@ class Inspect:
         rows, weights = chunk.rows, chunk.weights
         wrong = self._wrong(chunk)
         empty = np.zeros(self.n_features)
-        found = RangeSummary(empty, empty, empty, 0)
+        found = RangeSummary(empty, empty)
         if wrong is None:
-            found = summarize_range(rows, weights)
+            found = summarize_range(rows)
         if wrong is None and found.bad is not None:
             wrong = Wrong(chunk.number, value=found.bad)
         counted = rows.shape[0] if weights is None else int((weights > 0).sum())
@@ -270,6 +260,7 @@ class Inspect:
             (checksum(rows, weights),) if self.checksum else (),
             self._digests(chunk) if wrong is None else frozenset(),
             wrong,
+            None if wrong or sp.issparse(rows) else sample_for_origin(rows, weights, chunk.number),
         )
 
     def _digests(self, chunk: Chunk) -> frozenset[bytes]:

@@ -38,15 +38,17 @@ def chi_median(dimension: float) -> float:
 
 def gaussian_log_density(distances: Floats, width: Floats | float, dimension: float) -> Floats:
     """Log-density of a spherical Gaussian at some distances from its center."""
-    scaled = distances / width
-    found: Floats = -dimension * (np.log(2 * np.pi) / 2 + np.log(width)) - scaled**2 / 2
+    with np.errstate(over="ignore"):  # So far away that the density is zero.
+        half = (distances / width) ** 2 / 2
+    found: Floats = -dimension * (np.log(2 * np.pi) / 2 + np.log(width)) - half
     return found
 
 
 def cauchy_log_density(distances: Floats, scale: float, dimension: float) -> Floats:
     """Log-density of a spherical Cauchy distribution at some distances from its center."""
     constant = gammaln((1 + dimension) / 2) - (1 + dimension) / 2 * np.log(np.pi)
-    tail = (1 + dimension) / 2 * np.log1p((distances / scale) ** 2)
+    with np.errstate(over="ignore"):
+        tail = (1 + dimension) * np.log(np.hypot(1.0, distances / scale))
     found: Floats = constant - dimension * np.log(scale) - tail
     return found
 
@@ -69,7 +71,7 @@ class Background(NamedTuple):
     def of(cls, sample: ResidentEngine) -> Background:
         """Background of a sample."""
         hard = sample.with_problem(Problem(L21(), Hard()))
-        center = solve(hard, sample.mean_row()[None], MIDDLE_FIT).centers[0]
+        center = solve(hard, sample.central_row()[None], MIDDLE_FIT).centers[0]
         distances = sample.distances(center[None])[:, 0].astype(np.float64)
         weights = sample.data.weights_or_ones()
         return cls.around(center, distances, weights)

@@ -48,12 +48,22 @@ def effective_threads(n_threads: int | None) -> int:
     apply), and no more than the processors that this process may use.
     """
     if n_threads is not None:
-        return n_threads
+        return int(n_threads)
     return max(1, min(core.max_threads(), joblib.cpu_count()))
 
 
 _BLAS_LOCK = threading.RLock()
 """Held while the number of threads of BLAS, which belongs to the process, is limited."""
+
+
+def _renew_lock() -> None:
+    """Make a new lock: in a process made by fork, the thread that held the old one is missing."""
+    global _BLAS_LOCK
+    _BLAS_LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @contextmanager

@@ -12,6 +12,10 @@ from sfumato._typing import Floats
 from sfumato.losses import Loss
 from sfumato.memberships import Membership
 
+BALANCED = 1e-12
+"""Share of a step below which the forces on a center are equal but for rounding, as on one of two
+rows: a step of that size would leave it beside a row, where it hardly moves. Chosen by hand."""
+
 
 class RowTerms(NamedTuple):
     """Terms of the objective and of the center update, per row, for its nearest centers.
@@ -126,7 +130,8 @@ class Statistics:
         A center moves to its re-weighted mean. Under a loss with a kink, rows that coincide with
         the center would have infinite weight there and freeze it. Vardi and Zhang (2000) give
         the exact step: with ``R = 2 * pull`` the resultant force of all other rows, stay if
-        ``|R| <= kink_force``, otherwise go the fraction ``1 - kink_force / |R|`` of the way.
+        ``|R| <= kink_force`` but for rounding, otherwise go the fraction ``1 - kink_force / |R|``
+        of the way.
         """
         step = np.divide(
             self.pull,
@@ -134,8 +139,12 @@ class Statistics:
             out=np.zeros_like(self.pull),
             where=self.weight[:, None] > 0,
         )
-        resultant = 2 * np.sqrt((self.pull**2).sum(axis=1))
-        resistance = np.divide(
-            self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
-        )
-        return current + np.maximum(0, 1 - resistance)[:, None] * step
+        largest = np.abs(self.pull).max(axis=1, initial=np.finfo(np.float64).tiny)
+        units = self.pull / largest[:, None]  # Squares of sums over heavy rows overflow.
+        resultant = 2 * largest * np.sqrt((units**2).sum(axis=1))
+        with np.errstate(over="ignore"):  # A force that is nearly zero moves nothing.
+            resistance = np.divide(
+                self.kink_force, resultant, out=np.ones_like(resultant), where=resultant > 0
+            )
+        share = 1 - resistance
+        return current + np.where(share > BALANCED, share, 0.0)[:, None] * step

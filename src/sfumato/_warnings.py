@@ -68,3 +68,7 @@ class DominantFeatureWarning(ClusteringWarning):
 
 class UnitNormWarning(ClusteringWarning):
     """All rows are vectors of length one, so that distances are chords of the unit sphere."""
+
+
+class MovedCentersWarning(ClusteringWarning):
+    """A batch of ``partial_fit`` drew centers to other clusters, or far away from theirs."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         EmptyClusterWarning,
         FewRowsWarning,
         FuzzifierRangeWarning,
+        MovedCentersWarning,
         NotConvergedWarning,
         UnitNormWarning,
         UnstableFitWarning,
@@ -29,6 +30,7 @@ __all__ = [
     "EmptyClusterWarning",
     "FewRowsWarning",
     "FuzzifierRangeWarning",
+    "MovedCentersWarning",
     "NotConvergedWarning",
     "Option",
     "ParameterError",
@@ -42,6 +44,11 @@ __all__ = [
 SIMILARITY = 0.4
 """Ratio of ``difflib`` from which a known name is suggested, between 0 and 1; chosen by hand. The
 default of ``difflib``, 0.6, misses typing errors in names of three or four letters."""
+
+MOST_SHOWN = 79
+"""Characters of a value in a message. Chosen by hand."""
+MOST_QUOTED = 300
+"""Characters of another error in a message. Chosen by hand."""
 
 
 def __getattr__(name: str) -> Any:
@@ -178,6 +185,26 @@ class ParameterTypeError(ParameterError, TypeError):
 def one_line(error: BaseException | str) -> str:
     """Text of an error without line breaks, and without its final period."""
     return " ".join(str(error).split()).removesuffix(".") or type(error).__name__
+
+
+def brief(error: BaseException) -> str:
+    """Text of another library's error in one line, and not at length."""
+    text = one_line(error)
+    half = MOST_QUOTED // 2  # What is wrong is at the beginning, what to do at the end.
+    return text if len(text) <= MOST_QUOTED else f"{text[:half]} ... {text[-half:]}"
+
+
+def shown(value: object) -> str:
+    """Value of a parameter as a message shows it: in one line, and not at length.
+
+    >>> shown("a" * 1000)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'"
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # Of a class that cannot show itself.
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 4] + "..." + text[-1]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

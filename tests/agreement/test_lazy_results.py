@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,31 @@ X = blobs(300, 3, 4)
 
 def fitted(rows: Any, **parameters: Any) -> REFCMFS:
     return REFCMFS(4, fuzzifier=1.3, random_state=0, **parameters).fit(rows)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_says_how_to_compute_what_it_does_not_have(copied: Any) -> None:
+    X = blobs()
+    model = REFCMFS(4, random_state=0).fit(stream(X))
+    again = copied(model)
+    for name, advice in {
+        "labels_": r"use predict\(X\)",
+        "memberships_": r"use predict_membership\(X\)",
+        "outlier_scores_": r"use score_outliers\(X\)",
+        "outliers_": r"use score_outliers\(X\) > 1",
+    }.items():
+        assert hasattr(model, name)
+        assert not hasattr(again, name)
+        with pytest.raises(AttributeError, match=f"{name} is missing: .* {advice}"):
+            getattr(again, name)
+    assert_array_equal(again.predict(X), np.asarray(model.labels_))
+    assert_array_equal(again.score_outliers(X) > 1, np.asarray(model.outliers_))
+
+
+@pytest.mark.parametrize("name", ["labels_", "nothing"])
+def test_other_missing_attributes_have_the_usual_message(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"'REFCMFS' object has no attribute '{name}'"):
+        getattr(REFCMFS(), name)
 
 
 def test_a_model_is_pickled_without_its_data() -> None:

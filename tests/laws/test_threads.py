@@ -117,6 +117,15 @@ def test_passes_are_the_same_bits(dtype, storage, shape, parts):
     assert_same_bits(passes(parallel(X, parts, n_threads, weights)) for n_threads in N_THREADS)
 
 
+@every_dtype
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+@each("loss", [Squared(), L21(), Capped(12.0)], ids=repr)
+@each("rule", [Hard(), Power(3, 1.1), Simplex(gamma=3.0), Simplex(n_active=2)], ids=repr)
+def test_every_loss_and_rule_without_weights(dtype, storage, loss, rule):
+    X = STORAGES[storage](data(WIDE, dtype))
+    assert_same_bits(passes(parallel(X, (loss, rule), n_threads)) for n_threads in (1, 3, 7))
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_passes_over_integers_are_the_same_bits(dtype):
     X = np.abs(10 * blobs(*NARROW)).astype(dtype)

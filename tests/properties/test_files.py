@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from sfumato.cli import cluster, memory
 from sfumato.cli import main as cli
+from tests.properties.conftest import searched
 from tests.properties.files import FILES
 
 WORDS = ["-k", "3", "--method", "fuzzy-c-means", "--n-init", "1", "--max-iter", "2", "--quiet"]
@@ -70,6 +71,7 @@ def run(name: str, streamed: bool) -> Verdict:
 
 
 @pytest.mark.parametrize("kind", FILES)
+@searched
 @given(data=st.data())
 @pytest.mark.filterwarnings("default")  # As in a process, where they would be printed.
 def test_no_file_crashes_the_command(kind: str, data: st.DataObject) -> None:

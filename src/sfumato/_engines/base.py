@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sfumato._data import Data
+from sfumato._origin import far_from_origin
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import draw_rows, fixed_draw, ranking
 from sfumato._typing import Floats
@@ -303,19 +304,29 @@ class ResidentEngine(Engine):
         return engine
 
     def order(self) -> NDArray[np.integer]:
-        """Rows by their distance from the mean, computed once.
+        """Rows by their distance from the central row, computed once.
 
         Draws that go by this order do not depend on the order in which the rows came, nor on an
         offset, a scale or a rotation of the data.
         """
         if not self._order:
-            self._order.append(ranking(self.distances(self.mean_row()[None])[:, 0]))
+            self._order.append(ranking(self.distances(self.central_row()[None])[:, 0]))
         return self._order[0]
 
-    def mean_row(self) -> Floats:
-        """Weighted mean of the rows."""
+    def central_row(self) -> Floats:
+        """Weighted mean of the rows, without those that are very far from all others."""
         start = self.data.origin[None]
-        return self.with_problem(Problem(Squared(), Hard())).sweep(start).centers(start)[0]
+        hard = self.with_problem(Problem(Squared(), Hard()))
+        distances = self.distances(start)[:, 0]
+        limit = far_from_origin(distances, self.data.weights)
+        if distances.max(initial=0) > limit:
+            weights = np.where(distances <= limit, self.data.weights_or_ones(), 0.0)
+            hard = hard._weighted(weights)
+        return hard.sweep(start).centers(start)[0]
+
+    def _weighted(self, weights: Floats) -> ResidentEngine:
+        """Engine on the same rows with other weights."""
+        return self._on(replace(self.data, weights=weights))
 
     def only(self, index: slice | NDArray[np.integer]) -> ResidentEngine:
         """Return an engine on some of the rows."""

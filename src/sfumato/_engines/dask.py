@@ -160,7 +160,7 @@ class DaskRunner(Runner):
 
     def threads(self, wanted: int | None) -> int:
         """Threads per chunk: one by default, since dask works on many chunks at a time."""
-        return wanted or 1
+        return int(wanted or 1)
 
     def where(self, number: int, row: int, column: int | None = None) -> str:
         return Places(self.names, self._sizes).describe(number, row, column)

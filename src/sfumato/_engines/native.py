@@ -7,6 +7,7 @@ the shape of the data, so that results are the same bits for any number of threa
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
@@ -46,6 +47,10 @@ class NativeEngine(ResidentEngine):
         engine = NativeEngine(self.data, problem, self.n_threads, self._rows)
         engine._order = self._order
         return engine
+
+    def _weighted(self, weights: Floats) -> NativeEngine:
+        data = replace(self.data, weights=weights)
+        return NativeEngine(data, self.problem, self.n_threads, self._rows)
 
     def sweep(self, centers: Floats) -> Statistics:
         pull, weight, kink_force = (

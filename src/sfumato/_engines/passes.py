@@ -93,7 +93,7 @@ def map_chunk(maps: Sequence[Map], chunk: Chunk, where: Callable[[int, int], str
     first = maps[0].spec
     if not all(each.spec.same_as(first) for each in maps[1:]):
         return [value for each in maps for value in map_chunk([each], chunk, where)]
-    found = summarize_range(chunk.rows, None)
+    found = summarize_range(chunk.rows)
     bad = found.bad
     place = None if bad is None else where(bad.row, bad.column)
     check_range(found, first.origin, first.dtype, where=place)

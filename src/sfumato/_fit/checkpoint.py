@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 from sfumato._data import Data, checksum
 from sfumato._engines.chunked import ChunkedData
 from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Step, StopReason
-from sfumato.exceptions import ParameterError, ParameterTypeError
+from sfumato.exceptions import ParameterError, ParameterTypeError, shown
 from sfumato.files import write_atomically
 
 FORMAT = 3
@@ -71,7 +71,7 @@ class Checkpoint:
     def open(cls, path: Any, identity: dict[str, Any], rng: np.random.RandomState) -> Checkpoint:
         """Checkpoint in a file, with the state that the file holds, if it exists."""
         if not isinstance(path, str | PathLike):
-            message = f"checkpoint={path!r} is not a path; give the path of a file, or None."
+            message = f"checkpoint={shown(path)} is not a path; give the path of a file, or None."
             raise ParameterTypeError(message, "checkpoint", path)
         checkpoint = cls(Path(path), json.loads(json.dumps(identity)), rng.get_state())
         checkpoint._check_place()

@@ -61,7 +61,7 @@ def dominant_column(data: Data) -> tuple[int, float, float] | None:
     others = np.delete(spread, column)
     if share <= DOMINANT or not others.max() > 0:
         return None
-    return column, float(share), float(np.sqrt(trimmed[best] / others.max()))
+    return column, float(share), float(np.sqrt(trimmed[best]) / np.sqrt(others.max()))
 
 
 def _variances(data: Data) -> Floats:

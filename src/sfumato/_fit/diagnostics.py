@@ -31,6 +31,7 @@ from sfumato._warnings import (
     EmptyClusterWarning,
     FewRowsWarning,
     FuzzifierRangeWarning,
+    MovedCentersWarning,
     NotConvergedWarning,
     UnitNormWarning,
     UnstableFitWarning,
@@ -161,14 +162,34 @@ def outcome_of(
     return Outcome(reason, tuple(found), result.stability)
 
 
-def raise_warnings(estimator: Any, outcome: Outcome) -> None:
-    """Raise the warnings of a fit, at the line of the user's that called the estimator."""
+def raise_warnings(estimator: Any, found: Sequence[FitWarning]) -> None:
+    """Raise warnings, at the line of the user's that called the estimator."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         level, frame = level + 1, frame.f_back
-    for each in outcome.warnings:
+    for each in found:
         message = f"{type(estimator).__name__}: {each.message}"
         warnings.warn(message, each.category, stacklevel=level)
+
+
+def warn_of_batch(estimator: Any, held: NDArray[np.intp], far: NDArray[np.intp]) -> None:
+    """Warn of centers that a batch drew to others, or far away."""
+    found = []
+    advice = (
+        "look for outliers and large weights in it, give larger batches, or a smaller "
+        f"decay={estimator.decay}"
+    )
+    if len(held):
+        found.append(
+            "this batch outweighs all that was learned before, and would have drawn the centers "
+            f"{_listed([*map(str, held)])} to the places of others; they stayed: {advice}"
+        )
+    if len(far):
+        found.append(
+            f"this batch moved the centers {_listed([*map(str, far)])} farther than to the next "
+            f"center, so that they may have left their clusters: {advice}"
+        )
+    raise_warnings(estimator, [FitWarning(MovedCentersWarning, text + ".") for text in found])
 
 
 def _about_clusters(

@@ -12,8 +12,8 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from sfumato._checks import check_random_state
 from sfumato._data import Data
 from sfumato._engines import make_engine
 from sfumato._engines.base import Engine
@@ -105,7 +105,7 @@ def fit(
         full = make_engine(estimator.engine, data, tuned.problem, estimator.n_threads)
 
     plan = Plan.of(estimator.n_init, initializer.random, initializer.refined)
-    sizes = level_sizes(plan, engine, estimator.n_clusters)
+    sizes = level_sizes(plan, engine, int(estimator.n_clusters))
     task = FitTask(
         estimator,
         estimator._init_callback_context(max_subtasks=plan.total + len(sizes)),
@@ -126,7 +126,7 @@ def fit(
 def _project(estimator: Any, data: Data | ChunkedData) -> Projection:
     """Projection onto the row space of the data; none unless ``init`` is a name."""
     if isinstance(data, Data) and isinstance(estimator.init, str):
-        return project(data, estimator.n_clusters)
+        return project(data, int(estimator.n_clusters))
     return identity(data)
 
 
@@ -142,4 +142,4 @@ def _tune(
         kept = checkpoint.tuned
         problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
         return Tuned(problem, kept["dimension"], kept["clipped"])
-    return tune(engine, estimator.n_clusters, initializer, rng, estimator.n_features_in_)
+    return tune(engine, int(estimator.n_clusters), initializer, rng, estimator.n_features_in_)

@@ -74,6 +74,11 @@ class Context(NamedTuple):
     checkpoint: Checkpoint | None
     task: FitTask
 
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.estimator.n_clusters)
+
     def other_rng(self) -> np.random.RandomState:
         """Random numbers for exchanges, which do not change what is drawn for plain starts."""
         return np.random.RandomState(deepcopy(self.rng).randint(SEED_LIMIT))
@@ -92,8 +97,8 @@ class Context(NamedTuple):
         """
         estimator = self.estimator
         # One task more than steps: the first is at the initial centers.
-        task = self.task.begin_subtask(name, max_subtasks=estimator.max_iter + 1)
-        stopping = Stopping(estimator.max_iter, max(tol, estimator.tol))
+        task = self.task.begin_subtask(name, max_subtasks=int(estimator.max_iter) + 1)
+        stopping = Stopping(int(estimator.max_iter), max(tol, float(estimator.tol)))
         acceleration = resolve_acceleration(estimator.acceleration, engine.problem)
         first = centers() if callable(centers) else centers
         descent = Descent(engine, first, stopping, IterationTasks(task), acceleration)
@@ -168,7 +173,7 @@ def _coarse_to_fine(context: Context, engine: Engine) -> tuple[Floats, Floats | 
 def _samples(context: Context, engine: Engine) -> list[ResidentEngine]:
     """Nested samples of the data, from the smallest; the coreset of chunked data."""
     if not isinstance(engine, ResidentEngine):
-        return [engine.coreset(context.estimator.n_clusters, context.rng)]
+        return [engine.coreset(context.n_clusters, context.rng)]
     found = [engine]
     for size in reversed(context.sizes):
         found.append(found[-1].subsample(size, context.rng))
@@ -191,7 +196,7 @@ def _compared(context: Context, engine: Engine, tol: float = 0) -> tuple[Start, 
         return found
 
     def seeds(rng: np.random.RandomState) -> Floats:
-        return proposed_centers(initializer, engine, context.estimator.n_clusters, rng)
+        return proposed_centers(initializer, engine, context.n_clusters, rng)
 
     def exchanged() -> Iterator[Start]:
         other = context.other_rng()

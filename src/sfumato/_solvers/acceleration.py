@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError, did_you_mean
+from sfumato.exceptions import ParameterError, did_you_mean, shown
 
 LEAST_CURVATURE = 1e-12
 """Smallest cosine between the shifts of centers and of gradient at which a pair is stored; below,
@@ -79,14 +79,16 @@ class LBFGS:
 
     def propose(self, centers: Floats, statistics: Statistics, plain: Floats) -> Floats | None:
         gradient = -2 * statistics.pull
-        self._learn(centers, gradient)
-        if not self._pairs:
-            return None
-        direction = self._direction(gradient, statistics.weight)
-        if not dot(direction, gradient) < 0:
+        with np.errstate(all="ignore"):  # Products of tiny or huge shifts; see below.
+            self._learn(centers, gradient)
+            if not self._pairs:
+                return None
+            direction = self._direction(gradient, statistics.weight)
+            proposal = centers + direction
+            falls = dot(direction, gradient) < 0 and bool(np.isfinite(proposal).all())
+        if not falls:
             self.forget()
             return None
-        proposal = centers + direction
         held = (statistics.kink_force > 0) | (statistics.weight <= 0)
         proposal[held] = plain[held]
         return proposal
@@ -134,8 +136,8 @@ class LBFGS:
             step = dot(shift, direction) / curvature
             direction -= np.multiply(change, step, out=scratch)
             steps.append(step)
-        with np.errstate(divide="ignore"):  # Centers on which only coincident rows pull stay.
-            precondition = np.where(weight > 0, 1 / (2 * weight), 0.0)[:, None]
+        # Centers on which only coincident rows pull stay.
+        precondition = np.where(weight > 0, 1 / (2 * weight), 0.0)[:, None]
         _, change, curvature = self._pairs[-1]
         direction *= precondition * (
             curvature / dot(change, np.multiply(change, precondition, out=scratch))
@@ -165,8 +167,10 @@ def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
         return PlainSteps()
     automatic = LBFGS if problem.membership.smooth else PlainSteps
     known = {"auto": automatic, **ACCELERATIONS}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known).replace("did", " Did", 1)
-        message = f"acceleration={name!r} is not known; use one of {sorted(known)}, or None.{hint}"
+        message = (
+            f"acceleration={shown(name)} is not known; use one of {sorted(known)}, or None.{hint}"
+        )
         raise ParameterError(message, "acceleration", name)
     return known[name]()

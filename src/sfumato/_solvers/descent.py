@@ -387,4 +387,6 @@ def _next_step(
 
 def largest_shift(before: Floats, after: Floats) -> float:
     """Largest distance between the old and the new position of a center."""
-    return float(np.sqrt(((after - before) ** 2).sum(axis=1).max()))
+    shifts = after - before
+    largest = float(np.abs(shifts).max()) or 1.0  # Squares of large shifts overflow.
+    return largest * float(np.sqrt(((shifts / largest) ** 2).sum(axis=1).max()))

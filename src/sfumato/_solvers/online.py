@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import Assignment, ResidentEngine
 from sfumato._outliers import radii_of, weighted_median
@@ -32,6 +33,9 @@ FAR = 4.0
 hand."""
 FORGOTTEN = 1e-3
 """Share of the average count below which a center may be moved elsewhere; chosen by hand."""
+TAKEN = 0.5
+"""Distance of a moved center from the former place of another one, over that from its own, below
+which it would leave its cluster for the other. Chosen by hand."""
 WINDOW, WINDOW_PER_CLUSTER = 2048, 128
 """Number of latest rows from which radii are estimated, and more per cluster; chosen by hand."""
 
@@ -201,10 +205,22 @@ class OnlineState:
 
 
 class Learned(NamedTuple):
-    """State after a batch, and the assignment of its rows to the new centers."""
+    """Result of a batch.
+
+    Attributes
+    ----------
+    state : OnlineState
+    assignment : Assignment
+        Of the rows of the batch to the new centers.
+    held, far : ndarray of int
+        Centers that the batch would have moved to the place of another one, and stayed; centers
+        that moved farther than to the nearest other one.
+    """
 
     state: OnlineState
     assignment: Assignment
+    held: NDArray[np.intp]
+    far: NDArray[np.intp]
 
 
 def learn(
@@ -232,7 +248,7 @@ def learn(
     centers = home
     for _ in range(STEPS):
         statistics = engine.sweep(centers) + proximal_term(weight, home, centers)
-        centers = statistics.centers(centers)
+        centers, held = _hold(home, statistics.centers(centers))
     seen = engine.assign(centers.astype(dtype).astype(np.float64), distances=True)
     kept = state.window.only(~np.isin(state.window.labels, lost))
     after = OnlineState(
@@ -240,7 +256,27 @@ def learn(
         past + count_rows(problem, seen, weights, typical),
         kept.then(seen, weights, len(centers)),
     )
-    return Learned(after, seen)
+    far = np.setdiff1d(_moved_far(home, centers), np.concatenate([held, lost]))
+    return Learned(after, seen, held, far)
+
+
+def _hold(home: Floats, moved: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Centers, without those that would leave for the place of another one, and which these are.
+
+    Rows of one cluster can outweigh all that is remembered of the others, and would draw every
+    center to them.
+    """
+    away = cdist(moved, home)
+    held = away.min(axis=1) < TAKEN * away.diagonal()
+    return np.where(held[:, None], home, moved), np.flatnonzero(held)
+
+
+def _moved_far(home: Floats, moved: Floats) -> NDArray[np.intp]:
+    """Centers that moved farther than to the nearest other one."""
+    gaps = cdist(home, home)
+    gaps[np.diag_indices(len(gaps))] = np.inf
+    gap = np.where(gaps > 0, gaps, np.inf).min(axis=1)
+    return np.flatnonzero(np.linalg.norm(moved - home, axis=1) > gap)
 
 
 def _move_idle(

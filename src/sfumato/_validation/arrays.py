@@ -14,10 +14,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from sfumato import _checks
-from sfumato._data import Data, computing_dtype, csr_or_dense, distinct_rows
+from sfumato._data import Data, check_sparse, computing_dtype, csr_or_dense, distinct_rows
 from sfumato._inspection import NotFinite, RangeSummary, check_range, or_float64, summarize_range
+from sfumato._origin import origin_of
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError
+from sfumato.exceptions import ParameterError, brief, shown
 
 DATE_ADVICE = "drop the column, or encode it as a number, e.g. days since the first date"
 ALL_ZERO = "sample_weight is zero everywhere; at least one row needs a weight > 0."
@@ -28,9 +29,11 @@ def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     rows = _check_rows(estimator, X, reset=True)
     weights = check_weights(sample_weight, rows.shape[0])
     dtype = computing_dtype(rows)
-    found = summarize_range(rows, weights)
-    origin = found.middle.astype(dtype).astype(np.float64)
-    check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
+    found = summarize_range(rows)
+    origin = np.zeros(rows.shape[1]) if sp.issparse(rows) else origin_of(rows, weights)
+    origin = origin.astype(dtype).astype(np.float64)
+    where = _place(estimator, X, found.bad)
+    check_range(found, origin, dtype, where=where, mass=largest_mass(weights, rows.shape[0]))
     check_spread(found, dtype)
     return Data(rows, weights, dtype, origin)
 
@@ -42,8 +45,9 @@ def check_new_data(estimator: Any, X: Any, sample_weight: Any, origin: Floats) -
     dtype = computing_dtype(rows)
     if sp.issparse(rows):
         origin = np.zeros_like(origin)
-    found = summarize_range(rows, weights)
-    check_range(found, origin, dtype, where=_place(estimator, X, found.bad))
+    found = summarize_range(rows)
+    where = _place(estimator, X, found.bad)
+    check_range(found, origin, dtype, where=where, mass=largest_mass(weights, rows.shape[0]))
     return Data(rows, weights, dtype, origin)
 
 
@@ -75,6 +79,7 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     """Rows as an ndarray or a CSR array of some real dtype."""
     _refuse_path(X)
     _refuse_polars_dates(X)
+    check_sparse(X)
     try:
         rows = validate_data(
             estimator,
@@ -85,11 +90,9 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
             reset=reset,
         )
     except (TypeError, ValueError) as error:
-        reason = _not_numbers(X)
-        if reason is None:
-            raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{reason} ({error})") from error
+        reason = _not_numbers(X) or f"X cannot be read as a table of numbers: {type(X).__name__}"
+        raise kind(f"{reason} ({brief(error)}).") from error
     if rows.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(X) or f"X is of dtype {rows.dtype}; pass real numbers.")
     return csr_or_dense(rows)
@@ -98,9 +101,9 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
 def _refuse_path(X: Any) -> None:
     """Raise if X is the path of a file in place of its rows."""
     if isinstance(X, str | PathLike):
-        path = fspath(X)
+        path = shown(fspath(X))
         raise TypeError(
-            f"X is the path {path!r}, not the rows themselves; give sfumato.stream({path!r}), "
+            f"X is the path {path}, not the rows themselves; give sfumato.stream({path}), "
             "which reads the file chunk by chunk, or an array of its rows."
         )
 
@@ -171,7 +174,9 @@ def _is_number(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     """Value of a cell, as a user would write it."""
-    return str(value) if isinstance(value, np.generic) and value.dtype.kind in "mM" else repr(value)
+    return (
+        str(value) if isinstance(value, np.generic) and value.dtype.kind in "mM" else shown(value)
+    )
 
 
 def _advice(value: Any) -> str:
@@ -195,6 +200,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         raise ValueError(ALL_ZERO)
     check_total(float(weights.max()), n_rows)
     return None if (weights == 1).all() else weights
+
+
+def largest_mass(weights: Floats | None, n_rows: int) -> float:
+    """Largest weight times the number of rows."""
+    return n_rows * (1.0 if weights is None else float(weights.max()))
 
 
 def check_total(largest: float, n_rows: int) -> None:

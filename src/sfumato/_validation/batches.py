@@ -13,7 +13,13 @@ from sfumato._engines import is_dask
 from sfumato._engines.stream import StreamRunner
 from sfumato._inspection import RangeSummary, check_range, raise_not_finite, summarize_range
 from sfumato._typing import Floats
-from sfumato._validation.arrays import ALL_ZERO, check_enough_rows, check_new_data, check_weights
+from sfumato._validation.arrays import (
+    ALL_ZERO,
+    check_enough_rows,
+    check_new_data,
+    check_weights,
+    largest_mass,
+)
 from sfumato._validation.chunks import check_new_chunks
 from sfumato.exceptions import ParameterError
 from sfumato.streams._base import Stream
@@ -63,7 +69,7 @@ def _chunks(stream: Stream, sample_weight: Any) -> Iterator[Batch]:
     n_rows, n_batches = 0, 0
     for chunk in runner.chunks("learning from batches"):
         n_rows += chunk.rows.shape[0]
-        found = summarize_range(chunk.rows, None)
+        found = summarize_range(chunk.rows)
         if found.bad is not None:
             where = stream.describe(chunk.location, found.bad.row, found.bad.column)
             raise_not_finite(found.bad, where)
@@ -77,13 +83,21 @@ def _chunks(stream: Stream, sample_weight: Any) -> Iterator[Batch]:
 
 
 def batch_data(estimator: Any, batch: Batch, origin: Floats) -> Data:
-    """Data of a batch that is not the first."""
+    """Data of a batch that is not the first; centers of the first may have less precision."""
+    data = _batch_data(estimator, batch, origin)
+    precision = estimator.cluster_centers_.dtype
+    if precision != data.dtype:
+        check_range(batch.range or summarize_range(data.rows), data.origin, precision)
+    return data
+
+
+def _batch_data(estimator: Any, batch: Batch, origin: Floats) -> Data:
     if batch.range is None:
         return check_new_data(estimator, batch.rows, batch.weights, origin)
     weights = check_weights(batch.weights, batch.rows.shape[0])
     dtype = computing_dtype(batch.rows)
     start = np.zeros_like(origin) if sp.issparse(batch.rows) else origin
-    check_range(batch.range, start, dtype)
+    check_range(batch.range, start, dtype, mass=largest_mass(weights, batch.rows.shape[0]))
     return Data(batch.rows, weights, dtype, start)
 
 

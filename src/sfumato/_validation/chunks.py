@@ -12,6 +12,7 @@ from sfumato._checks import raise_bad_weight
 from sfumato._engines import find_runner
 from sfumato._engines.chunked import ChunkedData, Runner
 from sfumato._inspection import Inspect, Inspection, check_range, raise_not_finite
+from sfumato._origin import origin_of_sample
 from sfumato._typing import Floats
 from sfumato._validation.arrays import ALL_ZERO, check_spread, check_total
 
@@ -22,15 +23,18 @@ def check_fit_chunks(
     """Check training data in chunks; sets ``n_features_in_`` and ``feature_names_in_``."""
     runner = find_runner(X, sample_weight)
     _keep_names(estimator, runner)
-    inspection = _inspect(X, runner, Inspect(runner.n_features, estimator.n_clusters, checksum))
+    inspection = _inspect(
+        X, runner, Inspect(runner.n_features, int(estimator.n_clusters), checksum)
+    )
     dtype = _precision(inspection.dtypes == {np.dtype(np.float32).str})
     sparse = True in inspection.sparse
     found = inspection.range
-    middle = np.zeros(runner.n_features) if sparse else found.middle
-    origin = middle.astype(dtype).astype(np.float64)
-    check_range(found, origin, dtype)
-    check_spread(found, dtype)
+    origin = np.zeros(runner.n_features)
+    if inspection.sample is not None:
+        origin = origin_of_sample(inspection.sample).astype(dtype).astype(np.float64)
     n_rows = sum(rows for _, rows, _ in inspection.sizes)
+    check_range(found, origin, dtype, mass=n_rows * inspection.heaviest)
+    check_spread(found, dtype)
     check_total(inspection.heaviest, n_rows)
     return ChunkedData(
         runner,

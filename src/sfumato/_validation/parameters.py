@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sfumato._checks import is_auto, require_integer
+from sfumato._checks import is_auto, is_number, number_of, require_integer
+from sfumato._data import sparse_problem
 from sfumato._inspection import RangeSummary, check_range
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError
+from sfumato.exceptions import ParameterError, one_line, shown
+
+MOST_THREADS = 1 << 20
+"""Threads that can be asked for; more than any machine has."""
 
 
 def check_counts(estimator: Any) -> None:
@@ -24,7 +28,7 @@ def check_counts(estimator: Any) -> None:
         require_integer("n_init", estimator.n_init, least=1, advice="use e.g. 10, or 'auto'")
     if estimator.n_threads is not None:
         advice = "use None for all processors"
-        require_integer("n_threads", estimator.n_threads, least=1, advice=advice)
+        require_integer("n_threads", estimator.n_threads, least=1, most=MOST_THREADS, advice=advice)
     meaning = (
         "the relative fall of the objective at which to stop; use e.g. 1e-7, or 0 to go on until "
         "it no longer falls"
@@ -39,8 +43,8 @@ def check_counts(estimator: Any) -> None:
 
 def _require_share(name: str, value: Any, meaning: str) -> None:
     """Raise unless ``value`` is a number in [0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1:
-        message = f"{name}={value!r} must be a number in [0, 1): {meaning}."
+    if not is_number(value, Real) or not 0 <= number_of(value) < 1:
+        message = f"{name}={shown(value)} must be a number in [0, 1): {meaning}."
         raise ParameterError(message, name, value)
 
 
@@ -48,15 +52,18 @@ def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats
     """Initial centers as a new float64 array of the right shape."""
     expected = n_clusters, data.n_features
     needed = f"it must be an array of shape (n_clusters, n_features) = {expected}"
+    problem = sparse_problem(given)
+    if problem is not None:
+        raise ParameterError(f"{source} {problem}.", "init", given)
     given = given.toarray() if sp.issparse(given) else given
     if given is None or np.isscalar(given):
-        raise ParameterError(f"{source} is {given!r}; {needed}.", "init", given)
+        raise ParameterError(f"{source} is {shown(given)}; {needed}.", "init", given)
     try:
         if np.iscomplexobj(given):
             raise TypeError("complex numbers have no order")
         centers = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        message = f"{source} is not an array of numbers ({error}); {needed}."
+        message = f"{source} is not an array of numbers ({one_line(error)}); {needed}."
         raise ParameterError(message, "init", given) from error
     if centers.shape != expected:
         raise ParameterError(f"{source} has shape {centers.shape}; {needed}.", "init", given)
@@ -68,7 +75,7 @@ def check_centers(given: Any, n_clusters: int, data: Any, source: str) -> Floats
             "init",
             given,
         )
-    extent = RangeSummary(data.origin, centers.min(axis=0), centers.max(axis=0), len(centers))
+    extent = RangeSummary(centers.min(axis=0), centers.max(axis=0))
     check_range(extent, data.origin, data.dtype, source=source)
     return centers
 

@@ -139,7 +139,7 @@ class _InMemory(_Data):
         try:
             model.fit(self._all.rows)
         except ValueError:
-            bad = summarize_range(self._all.rows, None).bad
+            bad = summarize_range(self._all.rows).bad
             if bad is None:
                 raise
             where = self._stream.describe(self._all.location, bad.row, bad.column)

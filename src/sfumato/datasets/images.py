@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sfumato.datasets.catalog import CATALOG, DataSet
-from sfumato.exceptions import did_you_mean
+from sfumato.exceptions import did_you_mean, shown
 from sfumato.files import write_atomically
 
 VARIABLE = "SFUMATO_DATA"
@@ -148,10 +148,10 @@ def _require_known(name: Any) -> None:
     """Raise unless there is such a set, with a suggestion if one is spelled alike."""
     if isinstance(name, str) and name in CATALOG:
         return
-    hint = did_you_mean(name, CATALOG)
+    hint = did_you_mean(shown(name), CATALOG)
     hint = f"{hint} The sets are" if hint else "use one of"
     known = ", ".join(map(repr, CATALOG))
-    raise ValueError(f"name={name!r} is not a known data set; {hint} {known}.")
+    raise ValueError(f"name={shown(name)} is not a known data set; {hint} {known}.")
 
 
 # Folders and files.

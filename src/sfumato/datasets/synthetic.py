@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
-from sfumato._checks import require_integer
+from sfumato._checks import check_random_state, is_number, number_of, require_integer
+from sfumato.exceptions import shown
 
 Floats = NDArray[np.float64]
 
+LARGEST = 1e100
+"""Sizes of clusters and boxes are smaller, so that squared distances do not overflow."""
 MAX_FAILURES = 100
 """Draws that may fail in a row before the scale of the draws grows; chosen by hand. In a box with
 room left, few fail."""
@@ -144,15 +147,16 @@ def make_blobs_with_outliers(
     advice = "use at least n_clusters rows"
     require_integer("n_samples", n_samples, least=n_clusters, advice=advice)
     _require_number("contamination", contamination, 0, 1, "use 0.1 for one outlier in ten rows")
-    _require_number("size_ratio", size_ratio, 1, inf, "use 1 for clusters of equal size")
-    _require_number("width_ratio", width_ratio, 1, inf, "use 1 for clusters of equal width")
-    _require_number("separation", separation, 0, inf, "use 6 for clusters that hardly overlap")
-    _require_number("box", box, 1e-3, inf, "use 10, or 1 for clusters that are close")
+    _require_number("size_ratio", size_ratio, 1, LARGEST, "use 1 for clusters of equal size")
+    _require_number("width_ratio", width_ratio, 1, LARGEST, "use 1 for clusters of equal width")
+    _require_number("separation", separation, 0, LARGEST, "use 6 for clusters that hardly overlap")
+    _require_number("box", box, 1e-3, LARGEST, "use 10, or 1 for clusters that are close")
     _require_kind(outliers, n_clusters)
     rng = check_random_state(random_state)
-    widths = rng.permutation(np.linspace(1, width_ratio, n_clusters))
-    sizes = rng.permutation(np.linspace(1, size_ratio, n_clusters))
-    centers = _draw_centers(n_features, widths, box * width_ratio, separation, rng)
+    widths = rng.permutation(np.linspace(1, float(width_ratio), n_clusters))
+    sizes = rng.permutation(np.linspace(1, float(size_ratio), n_clusters))
+    half_width = float(box) * float(width_ratio)
+    centers = _draw_centers(n_features, widths, half_width, float(separation), rng)
     n_outliers = round(contamination * n_samples)
     target = np.full(n_samples, -1)
     members = rng.choice(n_clusters, size=n_samples - n_outliers, p=sizes / sizes.sum())
@@ -272,11 +276,11 @@ def _draw_far(
 
 def _require_number(name: str, value: Any, least: float, below: float, advice: str) -> None:
     """Raise unless ``value`` is a finite number of at least ``least`` and less than ``below``."""
-    is_number = not isinstance(value, bool) and isinstance(value, Real)
-    if not is_number or not isfinite(value) or not least <= value < below:
-        limit = f" and less than {below:g}" if isfinite(below) else ""
+    number = number_of(value) if is_number(value, Real) else inf
+    if not isfinite(number) or not least <= number < below:
+        limit = f" and less than {below:g}" if below < LARGEST else ""
         raise ValueError(
-            f"{name}={value!r} is not a finite number of at least {least:g}{limit}; {advice}."
+            f"{name}={shown(value)} is not a finite number of at least {least:g}{limit}; {advice}."
         )
 
 
@@ -284,7 +288,7 @@ def _require_kind(outliers: Any, n_clusters: int) -> None:
     """Raise unless ``outliers`` is a known kind, and there are clusters enough for it."""
     if not isinstance(outliers, str) or outliers not in OUTLIERS:
         known = ", ".join(map(repr, OUTLIERS))
-        raise ValueError(f"outliers={outliers!r} is not a known kind; use one of {known}.")
+        raise ValueError(f"outliers={shown(outliers)} is not a known kind; use one of {known}.")
     if outliers == "between" and n_clusters < 2:
         raise ValueError(
             f"outliers='between' needs two clusters, and n_clusters={n_clusters}; use "

@@ -13,15 +13,16 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import ClassifierTags
 
 from sfumato import _validation as validation
-from sfumato._checks import resolve_name
+from sfumato._checks import check_flag, resolve_name
 from sfumato._engines import ENGINES, is_lazy, make_engine, outputs
 from sfumato._engines.base import Assignment, Engine, ResidentEngine
-from sfumato._fit.diagnostics import outcome_of, raise_warnings
+from sfumato._fit.diagnostics import outcome_of, raise_warnings, warn_of_batch
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer
 from sfumato._init.base import Initializer
 from sfumato._mixture import Background, Mixture
-from sfumato._outliers import limited_radii, radii_of, sample_rows
+from sfumato._origin import central_point, medians
+from sfumato._outliers import limited_radii, radii_of, sample_rows, weighted_median
 from sfumato._problem import Problem
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
@@ -29,6 +30,14 @@ from sfumato._validation.batches import Batch
 from sfumato.estimators._predictions import Predictions
 from sfumato.losses import Loss, resolve_loss
 from sfumato.memberships import Membership, resolve_membership
+
+AGAIN = {
+    "labels_": "predict(X)",
+    "memberships_": "predict_membership(X)",
+    "outlier_scores_": "score_outliers(X)",
+    "outliers_": "score_outliers(X) > 1",
+}
+"""Results for the rows of a fit, and how to compute them again."""
 
 
 class SampledRows(NamedTuple):
@@ -55,11 +64,11 @@ class SampledRows(NamedTuple):
 
     def mixture(self, centers: Floats, radii: Floats) -> Mixture:
         """Density of the rows, for centers and radii of clusters."""
-        masses = np.bincount(self.seen.labels, self.weights, len(centers))
-        middle = np.average(centers, axis=0, weights=masses)
+        distances = np.asarray(self.seen.distances, dtype=np.float64)
+        masses = np.bincount(self.seen.labels, self.weights, len(centers)).astype(np.float64)
+        middle = central_point(centers, masses, weighted_median(distances, self.weights))
         far = self.engine.distances(middle[None])[:, 0].astype(np.float64)
         background = Background.around(middle, far, self.weights)
-        distances = np.asarray(self.seen.distances, dtype=np.float64)
         return Mixture.of(distances, self.seen.labels, self.weights, radii, background)
 
 
@@ -114,6 +123,13 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         -------
         self : object
             If the fit fails, it is as it was before.
+
+        Notes
+        -----
+        After a fit to a stream or dask collection, ``labels_``, ``memberships_``,
+        ``outlier_scores_`` and ``outliers_`` are lazy and refer to the data. Pickles and copies of
+        the estimator leave them out: use ``predict``, ``predict_membership`` and
+        ``score_outliers``.
         """
         with validation.restored_on_failure(self):
             self._fit(X, y, sample_weight)
@@ -137,8 +153,9 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         -------
         labels : ndarray of shape (n_samples,)
         """
+        marked = check_flag("mark_outliers", mark_outliers)
         self.fit(X, y, sample_weight=sample_weight)
-        return self.predict(X, mark_outliers=True) if mark_outliers else self.labels_
+        return self.predict(X, mark_outliers=True) if marked else self.labels_
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, beside what was learned before.
@@ -170,7 +187,8 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         by the number of its past rows. For blobs in 50 batches, the objective over all rows ends
         between a millionth and three percent above that of a fit to them, the more the clusters
         overlap. A center with no rows in the batch and almost no remembered rows moves to the row
-        with the largest loss.
+        with the largest loss. A center that a batch would move to the place of another one stays,
+        and one that moves farther than to the next center does so with a ``MovedCentersWarning``.
 
         ``checkpoint`` is for ``fit`` only; pickle the estimator to continue later. Callbacks are
         called in the fit to the first batch only.
@@ -207,21 +225,22 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # Of an earlier fit.
         validation.check_counts(self)
+        n_clusters = int(self.n_clusters)  # It may be one of NumPy's, which overflow.
         loss, membership = self._parts()
-        problem = Problem(resolve_loss(loss), resolve_membership(membership, self.n_clusters))
+        problem = Problem(resolve_loss(loss), resolve_membership(membership, n_clusters))
         resolve_name("engine", self.engine, ENGINES)
         checkpoint = None if first_batch else self.checkpoint
         data = validation.fit_input(self, X, sample_weight, checksum=checkpoint is not None)
         count = validation.check_first_batch if first_batch else validation.count_rows
-        n_distinct = count(data, self.n_clusters)
+        n_distinct = count(data, n_clusters)
         self._cutoff_given_ = problem.loss.is_resolved
         given = {"X": X, "y": y}
         if sample_weight is not None:
             given["metadata"] = {"sample_weight": sample_weight}
-        start = make_initializer(self.init, X, data, problem, self.n_clusters)
+        start = make_initializer(self.init, X, data, problem, n_clusters)
         result = fit(self, data, problem, start, given, self._attributes, checkpoint)
         self._remember(result, n_distinct)
-        raise_warnings(self, self.outcome_)
+        raise_warnings(self, self.outcome_.warnings)
 
     def _attributes(
         self, engine: Engine, centers: Floats, seen: SampledRows | None = None
@@ -278,13 +297,14 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
     def _learn(self, batch: Batch) -> None:
         """Move the centers by a batch that is not the first, and set the attributes after it."""
         state = self._online_state()
-        origin = state.centers.mean(axis=0)  # It follows data that drifts.
+        origin = medians(state.centers, state.past.count)  # It follows data that drifts.
         data = validation.batch_data(self, batch, origin)
         problem = Problem(self.loss_, self.membership_)
         engine = make_engine(self.engine, data, problem, self.n_threads)
         assert isinstance(engine, ResidentEngine)
         dtype = self.cluster_centers_.dtype
-        self._online_, found = learn(engine, state, self.decay, dtype)
+        learned = learn(engine, state, float(self.decay), dtype)
+        self._online_ = learned.state
         centers, window = self._online_.centers, self._online_.window
         self.cluster_centers_ = centers.astype(dtype)
         radii = window.radii(len(centers), self._radius_limit(self.loss_))
@@ -296,7 +316,8 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self._origin_ = origin
         self.history_, self.n_iter_, self.outcome_ = (), 0, None
         self.n_samples_seen_ += int(np.count_nonzero(data.weights_or_ones()))
-        self._describe(engine, found)
+        self._describe(engine, learned.assignment)
+        warn_of_batch(self, learned.held, learned.far)
 
     def _online_state(self) -> OnlineState:
         """State of ``partial_fit``; after ``fit`` it is made from the sample for the radii."""
@@ -304,6 +325,17 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
             return self._online_
         problem = Problem(self.loss_, self.membership_)
         return OnlineState.of(self._online_, self._centers(), problem, self.n_samples_seen_)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise; for a result that a copy does not have, say how to compute it."""
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in AGAIN and "cluster_centers_" in self.__dict__:
+            message = (
+                f"{name} is missing: after a fit to a stream or dask collection it refers to the "
+                "data, so that pickles and copies of the estimator leave it out; use "
+                f"{AGAIN[name]} for the data X."
+            )
+        raise AttributeError(message)
 
     def __getstate__(self) -> dict[str, Any]:
         """State to pickle: without lazy results, which refer to the data, and without a sample."""

@@ -350,4 +350,4 @@ class FuzzyCMeans(BaseFuzzyClustering):
         self.fuzzifier = fuzzifier
 
     def _parts(self) -> tuple[Loss, Membership]:
-        return Squared(), Power(self.n_clusters, self.fuzzifier)
+        return Squared(), Power(int(self.n_clusters), self.fuzzifier)

@@ -23,14 +23,15 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
-from sfumato._checks import require_integer
+from sfumato._checks import check_random_state, require_integer
 from sfumato._data import Data, row_blocks
 from sfumato._distances import squared_distances
+from sfumato._origin import medians
 from sfumato._typing import Floats
+from sfumato.exceptions import shown
 
 Indices = NDArray[np.integer]
 
@@ -142,13 +143,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         require_integer("n_clusters", self.n_clusters, least=1, advice="use e.g. 8")
         require_integer("max_iter", self.max_iter, least=1, advice="use e.g. 100")
         data = validation.check_fit_data(self, X, sample_weight)
-        validation.check_enough_rows(data, self.n_clusters)
+        validation.check_enough_rows(data, int(self.n_clusters))
         distinct = DistinctRows.of(data)
         seeds = self._seeds(distinct)
-        medoids, self.n_iter_, converged = alternate(distinct.data, seeds, self.max_iter)
+        medoids, self.n_iter_, converged = alternate(distinct.data, seeds, int(self.max_iter))
         self.medoid_indices_ = distinct.index[medoids]
         self.cluster_centers_ = data.dense(self.medoid_indices_).astype(data.dtype)
-        self._n_features_out = self.n_clusters
+        self._n_features_out = int(self.n_clusters)
         self.labels_, distances = nearest(data, self.cluster_centers_)
         self.inertia_ = float(data.weights_or_ones() @ distances)
         if not converged:
@@ -161,17 +162,17 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _seeds(self, distinct: DistinctRows) -> Indices:
         """First medoids, as indices of distinct rows."""
+        n_clusters = int(self.n_clusters)
         if not isinstance(self.init, str):
-            return _given_rows(self.init, self.n_clusters, distinct.inverse)
+            return _given_rows(self.init, n_clusters, distinct.inverse)
         if self.init == "park-jun":
             values = seeding_values(distinct.data.rows, distinct.data.weights_or_ones())
-            return _ranked(values)[: self.n_clusters]
+            return _ranked(values)[:n_clusters]
         if self.init == "random":
             rng = check_random_state(self.random_state)
-            return drawn_rows(distinct.data, self.n_clusters, rng)
-        raise ValueError(
-            f"init={self.init!r} is not known; use 'park-jun', 'random' or an array of row indices."
-        )
+            return drawn_rows(distinct.data, n_clusters, rng)
+        known = "use 'park-jun', 'random' or an array of row indices"
+        raise ValueError(f"init={shown(self.init)} is not known; {known}.")
 
     @property
     def objective_(self) -> float:
@@ -210,8 +211,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _check_rows(self, X: Any) -> Data:
         check_is_fitted(self)
-        origin = self.cluster_centers_.mean(axis=0, dtype=np.float64)
-        return validation.check_new_data(self, X, None, origin)
+        return validation.check_new_data(self, X, None, medians(self.cluster_centers_, None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

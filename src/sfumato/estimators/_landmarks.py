@@ -15,14 +15,16 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato import _checks as checks
 from sfumato import _validation as validation
 from sfumato._checks import Auto, is_auto, require_integer, require_number
 from sfumato._data import Data
+from sfumato._origin import medians
 from sfumato._typing import Floats
 from sfumato.estimators import _landmark_graph as graph
+from sfumato.exceptions import shown
 
 # These three were chosen on the six image sets of docs/reproduction.md.
 LANDMARK_LIMITS = 1000, 2000
@@ -152,17 +154,17 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """Fit to data that has been checked."""
         n_landmarks = self._count_landmarks(data.n_rows)
         n_neighbors = self._count_neighbors(data.n_rows, n_landmarks)
-        rng = check_random_state(self.random_state)
+        rng = checks.check_random_state(self.random_state)
         landmarks = graph.choose_landmarks(data, n_landmarks, self.landmarks, rng)
         neighbors = graph.nearest_landmarks(data, landmarks, n_neighbors)
         bandwidth = self.bandwidth
         if is_auto(bandwidth):  # If all distances are 0, affinities are equal for any bandwidth.
             bandwidth = np.sqrt(neighbors.squared_distances).mean() or 1.0
         affinity = graph.affinity_matrix(neighbors, float(bandwidth), n_landmarks)
-        self.singular_values_, self.basis_ = graph.spectrum(affinity, self.n_components)
+        self.singular_values_, self.basis_ = graph.spectrum(affinity, int(self.n_components))
         self.landmarks_ = landmarks
         self.bandwidth_, self.n_neighbors_ = float(bandwidth), n_neighbors
-        self._n_features_out = self.n_components
+        self._n_features_out = int(self.n_components)
         self.embedding_ = self._coordinates(affinity, data.dtype)
         return self
 
@@ -202,8 +204,8 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self._coordinates(affinity, data.dtype)
 
     def _origin(self) -> Floats:
-        """Mean of the landmarks."""
-        return self.landmarks_.mean(axis=0, dtype=np.float64)
+        """Median of the landmarks, feature by feature."""
+        return medians(self.landmarks_, None)
 
     def _coordinates(self, affinity: sp.csr_array, dtype: np.dtype[np.floating]) -> Floats:
         """Coordinates of rows with the given affinities."""
@@ -215,6 +217,7 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _check_parameters(self) -> None:
         """Raise if a parameter is invalid for any data."""
+        checks.check_flag("normalize", self.normalize)
         require_integer("n_components", self.n_components, least=1, advice="use e.g. 8")
         if not is_auto(self.n_landmarks):
             advice = "use e.g. 1000, or 'auto'"
@@ -226,15 +229,14 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             advice = "use a typical distance between neighbors, or 'auto'"
             require_number("bandwidth", self.bandwidth, above=0, advice=advice, finite=True)
         if not isinstance(self.landmarks, str) or self.landmarks not in METHODS:
-            raise ValueError(
-                f"landmarks={self.landmarks!r} is not known; use one of {', '.join(METHODS)}."
-            )
+            known = ", ".join(METHODS)
+            raise ValueError(f"landmarks={shown(self.landmarks)} is not known; use one of {known}.")
 
     def _count_landmarks(self, n_rows: int) -> int:
         """Number of landmarks; raises if there are fewer rows, or not more than components."""
         if is_auto(self.n_landmarks):
             least, most = LANDMARK_LIMITS
-            wanted = LANDMARKS_PER_COMPONENT * self.n_components
+            wanted = LANDMARKS_PER_COMPONENT * int(self.n_components)
             count = min(n_rows, max(least, min(wanted, most)))
         else:
             count = int(self.n_landmarks)
@@ -243,18 +245,19 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 f"n_landmarks={count} is more than n_samples={n_rows}; use n_landmarks <= {n_rows},"
                 " or 'auto'."
             )
-        if self.n_components >= count:
+        least = int(self.n_components) + 1
+        if count < least:
             raise ValueError(
-                f"n_components={self.n_components} needs at least {self.n_components + 1} "
-                f"landmarks, but there are {count} (n_samples={n_rows}); use fewer components, or "
-                "give more landmarks or rows."
+                f"n_components={self.n_components} needs at least {least} landmarks, but "
+                f"there are {count}, n_landmarks={self.n_landmarks} of n_samples={n_rows}; use "
+                "fewer components, or give more landmarks or rows."
             )
         return count
 
     def _count_neighbors(self, n_rows: int, n_landmarks: int) -> int:
         """Number of neighbors; raises if there are fewer landmarks."""
         if is_auto(self.n_neighbors):
-            count = max(LEAST_NEIGHBORS, ceil(log2(n_landmarks / self.n_components)))
+            count = max(LEAST_NEIGHBORS, ceil(log2(n_landmarks / int(self.n_components))))
             return min(count + (n_landmarks == n_rows), n_landmarks)
         count = int(self.n_neighbors)
         if count > n_landmarks:
@@ -357,12 +360,13 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         embedder = self._embedder()
         embedder._check_parameters()
         data = validation.check_fit_data(self, X, None)
-        validation.check_enough_rows(data, self.n_clusters)
+        validation.check_enough_rows(data, int(self.n_clusters))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(embedder, name, getattr(self, name))
         embedder._fit(data)
-        kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=self.random_state)
+        n_clusters, n_init = int(self.n_clusters), int(self.n_init)
+        kmeans = KMeans(n_clusters, n_init=n_init, random_state=self.random_state)
         self.labels_: NDArray[np.int32] = kmeans.fit_predict(embedder.embedding_)
         self.embedder_, self.kmeans_ = embedder, kmeans
         return self
@@ -387,7 +391,7 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         names = set(LandmarkSpectralEmbedding().get_params())
         shared = {name: value for name, value in self.get_params().items() if name in names}
         if self.n_components is None:
-            shared["n_components"] = self.n_clusters
+            shared["n_components"] = int(self.n_clusters)
         return LandmarkSpectralEmbedding(**shared)
 
     def __sklearn_tags__(self) -> Any:

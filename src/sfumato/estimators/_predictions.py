@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
+from sfumato._checks import check_flag
 from sfumato._engines import is_chunked, make_engine, outputs
 from sfumato._engines.base import Engine
 from sfumato._mixture import LogDensity, Mixture
@@ -53,8 +54,9 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
         -------
         labels : ndarray of shape (n_samples,)
         """
+        marked = check_flag("mark_outliers", mark_outliers)
         engine = self._engine_for(X)
-        radii = self.cluster_radii_ if mark_outliers else None
+        radii = self.cluster_radii_ if marked else None
         return engine.map(outputs.Labels(self._centers(), radii))
 
     def predict_membership(self, X: Any) -> Any:

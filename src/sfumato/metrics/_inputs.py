@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from sfumato._data import check_sparse
 from sfumato._typing import Floats
+from sfumato.exceptions import brief
 
 Rows: TypeAlias = Any
 """An ndarray or a csr_array, which has no type hints."""
@@ -60,9 +62,7 @@ def _of_members(memberships: Rows) -> tuple[Rows, NDArray[np.bool_]]:
 
 def _check_shares(memberships: Any, least: int) -> Rows:
     """Memberships of all rows, outliers included."""
-    checked = check_array(
-        memberships, accept_sparse="csr", dtype=np.float64, input_name="memberships"
-    )
+    checked = _checked(memberships, "memberships", accept_sparse="csr", dtype=np.float64)
     if sp.issparse(checked):
         checked = sp.csr_array(checked, copy=not checked.has_canonical_format)
         checked.sum_duplicates()
@@ -102,7 +102,7 @@ def _require_shares(memberships: Rows) -> None:
 
 def check_rows(X: Any, memberships: Rows) -> Rows:
     """Rows of data, one for each row of memberships; float32 stays what it is."""
-    X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
+    X = _checked(X, "X", accept_sparse="csr", dtype=(np.float64, np.float32))
     if X.shape[0] != memberships.shape[0]:
         raise ValueError(
             f"X has shape {X.shape} and memberships has shape {memberships.shape}; give "
@@ -113,7 +113,7 @@ def check_rows(X: Any, memberships: Rows) -> Rows:
 
 def check_centers(centers: Any, X: Rows, memberships: Rows) -> Floats:
     """Centers as an array of doubles, one for each column of memberships."""
-    centers = check_array(centers, dtype=np.float64, input_name="centers")
+    centers = _checked(centers, "centers", dtype=np.float64)
     expected = memberships.shape[1], X.shape[1]
     if centers.shape != expected:
         raise ValueError(
@@ -122,6 +122,16 @@ def check_centers(centers: Any, X: Rows, memberships: Rows) -> Floats:
             f"{expected}."
         )
     return centers
+
+
+def _checked(values: Any, name: str, **options: Any) -> Rows:
+    """Array of numbers; errors name it, and take one line."""
+    check_sparse(values, name)
+    try:
+        return check_array(values, input_name=name, **options)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} cannot be used: {brief(error)}.") from error
 
 
 def row_blocks(n_rows: int, n_numbers: int) -> Iterator[slice]:

@@ -10,6 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from sfumato.exceptions import brief, shown
+
 Average: TypeAlias = Literal["arithmetic", "geometric", "max", "min"]
 """Mean of two entropies, by the names of scikit-learn."""
 
@@ -96,8 +98,8 @@ def nmi(
     0.311
     """
     _require_rows(labels_true, labels_pred)
-    if average not in get_args(Average):
-        raise ValueError(f"average={average!r} is not a mean; use one of {get_args(Average)}.")
+    if not isinstance(average, str) or average not in get_args(Average):
+        raise ValueError(f"average={shown(average)} is not a mean; use one of {get_args(Average)}.")
     return float(normalized_mutual_info_score(labels_true, labels_pred, average_method=average))
 
 
@@ -143,7 +145,13 @@ def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 def _require_rows(labels_true: ArrayLike, labels_pred: ArrayLike) -> None:
     """Raise unless there is a class and a cluster for each of the same rows."""
-    classes, clusters = np.shape(labels_true), np.shape(labels_pred)
+    try:
+        classes, clusters = np.shape(labels_true), np.shape(labels_pred)
+    except ValueError as error:
+        raise ValueError(
+            f"labels_true or labels_pred makes no array ({brief(error)}); give one class and one "
+            "cluster for each row."
+        ) from error
     if classes != clusters or len(classes) != 1 or classes == (0,):
         raise ValueError(
             f"labels_true has shape {classes} and labels_pred has shape {clusters}; give one class "

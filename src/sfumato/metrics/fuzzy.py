@@ -247,7 +247,7 @@ def _scatter(
     """Sums per cluster of ``u**m * d**2`` and of ``u**m``, block by block."""
     scatter, mass = np.zeros(len(centers)), np.zeros(len(centers))
     for rows in row_blocks(X.shape[0], max(centers.shape)):
-        powers = dense(memberships[rows]) ** fuzzifier
+        powers = dense(memberships[rows]) ** float(fuzzifier)
         mass += powers.sum(axis=0)
         scatter += (powers * squared_distances(X[rows], centers)).sum(axis=0)
     return scatter, mass

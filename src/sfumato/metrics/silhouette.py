@@ -10,8 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato._checks import is_number, number_of
 from sfumato._distances import dense, squared_distances
 from sfumato._typing import Floats
+from sfumato.exceptions import shown
 from sfumato.metrics._inputs import Rows, check_pair, row_blocks
 
 SIDE = 1000
@@ -85,10 +87,10 @@ def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
 
 def _require_exponent(alpha: Any) -> None:
     """Raise unless ``alpha`` is a finite number of at least 0."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real):
-        raise TypeError(f"alpha={alpha!r} is not a number; use 1.")
-    if not 0 <= float(alpha) < inf:
-        raise ValueError(f"alpha={alpha!r} must be finite and at least 0; use 1.")
+    if not is_number(alpha, Real):
+        raise TypeError(f"alpha={shown(alpha)} is not a number; use 1.")
+    if not 0 <= number_of(alpha) < inf:
+        raise ValueError(f"alpha={shown(alpha)} must be finite and at least 0; use 1.")
 
 
 def _labels_and_clearness(memberships: Rows) -> tuple[NDArray[np.intp], Floats]:

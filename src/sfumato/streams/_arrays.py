@@ -23,7 +23,14 @@ from sfumato.streams._base import (
     check_signature,
     default_rows,
 )
-from sfumato.streams._rows import NUMBERS, BufferRing, check_rows, native, transpose_columns
+from sfumato.streams._rows import (
+    NUMBERS,
+    BufferRing,
+    check_rows,
+    native,
+    refuse_broken,
+    transpose_columns,
+)
 
 
 class ArrayStream(Stream):
@@ -53,6 +60,7 @@ class ArrayStream(Stream):
             raise StreamError(
                 f"{self.source} has {len(shape)} dimensions, not two; give rows by features."
             )
+        refuse_broken(values, self.source)
         self._values = sp.csr_array(values) if sp.issparse(values) else values
         probe = check_rows(self._slice(0, min(1, shape[0])), self.source)
         self.n_rows, self.n_features = int(shape[0]), int(shape[1])

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato import _checks
+from sfumato._data import sparse_problem
 from sfumato._native import core
 from sfumato.exceptions import StreamError
 
@@ -58,6 +59,7 @@ def check_rows(values: Any, source: str, first_row: int = 0) -> Any:
         Number of the first row within that origin, for messages.
     """
     if sp.issparse(values):
+        refuse_broken(values, source)
         rows: Any = values if isinstance(values, sp.csr_array) else sp.csr_array(values)
     elif isinstance(values, np.ma.MaskedArray):
         _check_kind(values.data, source, first_row)
@@ -71,6 +73,13 @@ def check_rows(values: Any, source: str, first_row: int = 0) -> Any:
         )
     _check_kind(rows, source, first_row)
     return rows.astype(native(rows.dtype), copy=False)
+
+
+def refuse_broken(values: Any, source: str) -> None:
+    """Raise StreamError if a sparse matrix has indices out of range, or a wrong ``indptr``."""
+    problem = sparse_problem(values)
+    if problem is not None:
+        raise StreamError(f"{source} {problem}.")
 
 
 def _as_array(values: Any, source: str) -> NDArray[Any]:

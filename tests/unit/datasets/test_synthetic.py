@@ -330,7 +330,7 @@ def test_between_uses_every_pair_of_centers() -> None:
             {"outliers": "between", "n_clusters": 1},
             "outliers='between' needs two clusters, and n_clusters=1; use n_clusters=2 or more",
         ),
-        ({"random_state": "seed"}, "'seed' cannot be used to seed"),
+        ({"random_state": "seed"}, "random_state='seed' is not a seed"),
     ],
     ids=str,
 )

@@ -219,7 +219,7 @@ def test_memberships_against_exact_ones(fuzzifier):
     centers = np.array([[-64.0], [0.0], [3.0], [1000.0]])
     half = np.concatenate([np.arange(0.25, 40, 0.25), 2.0 ** np.arange(-20, 13)])
     half = half[~np.isin(half, np.abs(centers))]
-    X = np.concatenate([half, -half])[:, None]  # Their mean is zero, without rounding.
+    X = np.concatenate([half, -half])[:, None]  # Their median is a power of two: no rounding.
     found = make_engine("native", X, L21(), Power(4, fuzzifier)).assign(centers)
     exponent = mpmath.mpf(1) / (1 - mpmath.mpf(fuzzifier))
     distances = np.abs(X - centers.T).tolist()
@@ -239,9 +239,10 @@ def distance_errors(storage, X, centers):
 
 
 def pairs_of_rows(n_features, dtype):
-    """Rows followed by their opposites, so that their mean is zero."""
+    """Rows followed by their opposites, and a row of zeros, so that their median is zero."""
     half = np.random.default_rng(4).normal(size=(100, n_features)).astype(dtype)
-    return np.stack([half, -half], axis=1).reshape(200, n_features)
+    pairs = np.stack([half, -half], axis=1).reshape(200, n_features)
+    return np.concatenate([pairs, np.zeros((1, n_features), dtype)])
 
 
 @every_dtype

@@ -129,6 +129,7 @@ def test_decay_does_not_change_a_fit() -> None:
     assert_array_equal(plain.cluster_centers_, decaying.cluster_centers_)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.exceptions.MovedCentersWarning")
 def test_a_cluster_that_appears_gets_a_center_once_another_is_forgotten() -> None:
     model = FuzzyClustering(4, loss="squared", membership="hard", decay=0.2, random_state=0)
     model.partial_fit(some(200))

@@ -302,7 +302,7 @@ def test_the_limit_of_iterations_is_said_once_in_words() -> None:
 
 def test_categories() -> None:
     assert all(issubclass(each, ClusteringWarning) for each in CATEGORIES)
-    assert len(CATEGORIES) == 10
+    assert len(CATEGORIES) == 11
     about_convergence = [each for each in CATEGORIES if issubclass(each, ConvergenceWarning)]
     assert set(about_convergence) == {FewRowsWarning, NotConvergedWarning, UnstableFitWarning}
     assert sfumato.exceptions.UnitNormWarning is UnitNormWarning
