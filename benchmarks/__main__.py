@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from benchmarks.harness.command import parser, run_named
 from benchmarks.harness.page import newest, write_page
 
-NAMES = ("passes", "fits", "capped", "fcm", "growth", "memory", "imports", "restarts")
+NAMES = ("defaults", "passes", "fits", "capped", "fcm", "growth", "memory", "imports", "restarts")
 PAGE = "docs/benchmarks.md"
 
 

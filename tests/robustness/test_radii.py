@@ -339,3 +339,34 @@ def test_scores_by_brute_force(engine_name):
     np.testing.assert_allclose(
         engine.map(Scores(centers, units)), np.nanmin(distances / units, axis=1), rtol=1e-12
     )
+
+
+def sorted_median(values, labels, weights, n_groups):
+    """By sorting each group: the specification of the compiled function."""
+    found = np.full(n_groups, np.nan)
+    for k in range(n_groups):
+        chosen = (labels == k) & (weights > 0)
+        if chosen.any():
+            order = np.argsort(values[chosen], kind="stable")
+            mass = np.cumsum(weights[chosen][order])
+            found[k] = values[chosen][order][np.searchsorted(mass, mass[-1] / 2)]
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n_groups", [1, 3, 200])
+def test_medians_are_those_of_sorted_groups(n_groups, weighted):
+    rng = np.random.default_rng(0)
+    for n_rows in (1, 2, 7, 500):
+        values, labels = rng.normal(size=n_rows), rng.integers(n_groups, size=n_rows)
+        weights = rng.integers(0, 4, size=n_rows) / 4 if weighted else np.full(n_rows, 0.25)
+        np.testing.assert_array_equal(
+            grouped_median(values, labels, weights, n_groups),
+            sorted_median(values, labels, weights, n_groups),
+        )
+
+
+@pytest.mark.parametrize("label", [-1, 3, 2**31 - 1])
+def test_the_core_refuses_labels_out_of_range(label):
+    with pytest.raises(ValueError, match="label"):
+        grouped_median(np.ones(2), np.array([0, label]), np.ones(2), 3)

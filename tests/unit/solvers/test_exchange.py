@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sfumato import Capped, Hard
+from sfumato import L21, Capped, Hard
 from sfumato._solvers.exchange import exchange
 from tests.catalogue import N_CLUSTERS, blobs, every_engine, make_engine, row_weights
 from tests.robustness.test_robust import contaminated, total
@@ -63,3 +63,20 @@ def test_rows_of_weight_zero_are_no_reason_to_swap():
     engine = make_engine("native", X, Capped(4.0), Hard(), weights)
     centers = np.array([[0.0], [100.0]])
     assert_array_equal(exchange(engine, centers, np.random.RandomState(0), 3.0), centers)
+
+
+def test_without_a_cap_a_far_row_alone_gets_no_center():
+    """It would stay there for ever, although that lowers the total."""
+    X = np.concatenate([np.linspace(-1, 1, 50), 10 + np.linspace(-1, 1, 50), [900.0]])[:, None]
+    engine = make_engine("native", X, L21(), Hard())
+    centers = np.array([[0.0], [10.0]])
+    for seed in range(5):
+        assert_array_equal(exchange(engine, centers, np.random.RandomState(seed)), centers)
+
+
+def test_without_a_cap_a_small_far_cluster_gets_a_center():
+    X = np.concatenate([np.linspace(-1, 1, 2000), 100 + np.linspace(-1, 1, 10)])[:, None]
+    engine = make_engine("native", X, L21(), Hard())
+    for seed in range(5):
+        found = exchange(engine, np.array([[-0.5], [0.5]]), np.random.RandomState(seed))
+        assert np.round(found.max(), -2) == 100

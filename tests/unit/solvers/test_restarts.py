@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from sfumato import REFCMFS
 from sfumato._solvers.descent import StopReason
-from sfumato._solvers.restarts import HALVING, Plan, Rung, Start, run_starts
+from sfumato._solvers.restarts import HALVING, Plan, Rung, Start, label_agreement, run_starts
 from sfumato.cli.cluster import FitProgress
 from tests.catalogue import blobs
 
@@ -148,3 +149,52 @@ def test_the_bar_of_several_starts_only_goes_forward_and_ends_full():
     assert totals[-1] == HALVING.total
     np.testing.assert_allclose(completed[-1], totals[-1])
     assert completed[len(completed) // 4] < totals[-1]
+
+
+@pytest.mark.parametrize("n_labels", [(1, 1), (2, 5), (7, 7), (30, 3)])
+def test_agreement_is_the_adjusted_rand_index(n_labels):
+    rng = np.random.default_rng(0)
+    for n_rows in (1, 2, 50, 3000):
+        first, second = (rng.integers(n, size=n_rows).astype(np.int32) for n in n_labels)
+        second[: n_rows // 2] = first[: n_rows // 2] % n_labels[1]
+        expected = adjusted_rand_score(first, second)
+        assert label_agreement(first, second) == pytest.approx(expected, abs=1e-12)
+        assert label_agreement(first, first) == 1
+        assert label_agreement(first, n_labels[0] - 1 - first) == 1, "whatever their names"
+
+
+def test_two_that_agree_are_enough():
+    """The second of the exchanged starts agrees with the first: the others are never begun."""
+    exchanged = [Scripted(9, 5, 3), Scripted(8, 5, 3.1), Scripted(1, 1, 1)]
+    plain = [Scripted(0.5)]
+    starts = [Start(each, n, lambda best: False) for n, each in enumerate(exchanged)]
+    others = (Start(each, 3 + n, lambda best: False) for n, each in enumerate(plain))
+    best, second = run_starts(others, (Rung(1, 1),), iter(starts), lambda a, b: True)
+    assert best is starts[0]
+    assert second is exchanged[1]
+    assert exchanged[2].done == plain[0].done == 0
+
+
+def test_without_agreement_all_compete():
+    exchanged, plain = (
+        [Scripted(9, 5, 3), Scripted(8, 5, 4)],
+        [Scripted(7, 6, 2), Scripted(9, 9, 9)],
+    )
+    starts = [Start(each, n, lambda best: False) for n, each in enumerate([*exchanged, *plain])]
+    best, _ = run_starts(iter(starts[2:]), (Rung(1, 2), Rung(2, 1)), iter(starts[:2]))
+    assert best is starts[2]
+    assert all(start.has_ended for start in starts)
+
+
+def test_a_start_near_the_best_one_is_tried_until_it_is_no_better():
+    starts = [Start(Scripted(5.0), 0, lambda best: False)]
+    near = iter([Scripted(4.0), Scripted(3.0), Scripted(6.0), Scripted(1.0)])
+    tried = []
+
+    def improved(best):
+        tried.append(best.descent.objective)
+        return Start(next(near), len(tried), lambda best: False)
+
+    best, _ = run_starts(starts, improved=improved)
+    assert best.descent.objective == 3.0
+    assert tried == [5.0, 4.0, 3.0], "the fourth is not begun"
