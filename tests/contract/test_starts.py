@@ -37,7 +37,8 @@ def test_n_init_auto(X: np.ndarray) -> None:
         return start_near(X, n_clusters, seed=random_state.randint(1000))
 
     REFCMFS(3, fuzzifier=1.5, init=init, random_state=0).fit(X)
-    assert calls == [3, 3], "two starts agree"
+    assert calls == [3] * len(calls)
+    assert 2 <= len(calls) <= HALVING.exchanged, "two of these starts agree"
     calls.clear()
     noise = np.random.default_rng(0).normal(size=(90, 5))
     REFCMFS(9, fuzzifier=1.2, init=init, random_state=0).fit(noise)

@@ -253,7 +253,7 @@ def _exchanged(engine: Engine, centers: Floats, rng: np.random.RandomState) -> F
     if not isinstance(engine, ResidentEngine):
         return centers
     hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
-    found = exchange(hard, centers, rng, engine.problem.loss.cutoff)
+    found = exchange(hard, centers, rng)
     return centers if found is centers else solve(hard, found, HARD_FIT).centers
 
 
