@@ -207,3 +207,31 @@ def _highest(priorities: Floats, count: int) -> NDArray[np.intp]:
     if len(priorities) <= count:
         return np.arange(len(priorities))
     return np.sort(np.argpartition(-priorities, count - 1)[:count])
+
+
+def lightweight_coreset(
+    losses: Floats, weights: Floats | None, count: int, rng: np.random.RandomState
+) -> PrioritySample:
+    """Sample of row numbers, half by weight and half by weight times loss.
+
+    Rows are drawn block by block, so that nothing but the losses has the size of the data.
+    """
+    ones = np.ones(SUMMED_ROWS)
+    blocks = [
+        slice(b, min(b + SUMMED_ROWS, len(losses))) for b in range(0, len(losses), SUMMED_ROWS)
+    ]
+
+    def weights_of(block: slice) -> Floats:
+        return ones[: block.stop - block.start] if weights is None else weights[block]
+
+    mass = sum(float(weights_of(block).sum()) for block in blocks)
+    total = sum(float(weights_of(block) @ losses[block]) for block in blocks)
+    generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
+    found: PrioritySample | None = None
+    for block in blocks:
+        rows, own = np.arange(block.start, block.stop), weights_of(block)
+        measures = own * (1 / mass + losses[block] / total) if total > 0 else own / mass
+        drawn = PrioritySample.of(count, rows, own, measures, generator)
+        found = drawn if found is None else found + drawn
+    assert found is not None
+    return found

@@ -18,7 +18,13 @@ from scipy.sparse import csr_array
 from sfumato._data import Data
 from sfumato._origin import far_from_origin
 from sfumato._problem import Problem, Statistics
-from sfumato._sampling import draw_rows, fixed_draw, ranking
+from sfumato._sampling import (
+    PrioritySample,
+    draw_rows,
+    fixed_draw,
+    lightweight_coreset,
+    ranking,
+)
 from sfumato._typing import Floats
 from sfumato.losses import Squared
 from sfumato.memberships import Hard
@@ -349,6 +355,31 @@ class ResidentEngine(Engine):
     def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return the engine itself: all rows are in memory."""
         return self
+
+    def nested_coresets(
+        self, sizes: Sequence[int], rng: np.random.RandomState
+    ) -> list[ResidentEngine]:
+        """Return engines on weighted coresets of ascending sizes, each within the next.
+
+        They are lightweight coresets [1]_ by the loss of the problem: half of the chance to be
+        drawn is the same for all rows, and half is in proportion to their losses to the middle of
+        the data. So a few far rows, which may be most of the objective, are in every coreset, with
+        a small weight. Weights are 1 on average.
+
+        References
+        ----------
+        .. [1] O. Bachem, M. Lucic, A. Krause, "Scalable k-means clustering via lightweight
+           coresets", KDD 2018.
+        """
+        losses = np.full(self.n_rows, np.inf, dtype=self.dtype)
+        self.update_costs(losses, self.data.origin[None])
+        drawn = lightweight_coreset(losses, self.data.weights, sizes[-1], rng)
+        return [self._on_coreset(drawn.fewer(size)) for size in sizes]
+
+    def _on_coreset(self, sample: PrioritySample) -> ResidentEngine:
+        rows, weights = sample.weighted_rows()
+        scaled = None if weights is None else weights / weights.mean()
+        return self._on(replace(self.data.take(rows), weights=scaled))
 
     def fixed_sample(self, size: int) -> ResidentEngine:
         weights = self.data.weights

@@ -2,8 +2,9 @@
 
 With ``n_init="auto"``, starts are compared on a sample. The best one goes on to a larger sample,
 four times the size each time, and at last to all rows. What happens on a sample of m rows costs m
-rows a pass, and ends near what all rows would give: so most iterations are cheap. On chunked data
-there is one sample, a weighted coreset.
+rows a pass, and ends near what all rows would give: so most iterations are cheap. Samples are
+weighted coresets, in which rows far from the middle are never missing. On chunked data there is
+one.
 """
 
 from __future__ import annotations
@@ -174,10 +175,7 @@ def _samples(context: Context, engine: Engine) -> list[ResidentEngine]:
     """Nested samples of the data, from the smallest; the coreset of chunked data."""
     if not isinstance(engine, ResidentEngine):
         return [engine.coreset(context.n_clusters, context.rng)]
-    found = [engine]
-    for size in reversed(context.sizes):
-        found.append(found[-1].subsample(size, context.rng))
-    return found[:0:-1]
+    return engine.nested_coresets(context.sizes, context.rng)
 
 
 def _tolerance(sample: Engine) -> float:

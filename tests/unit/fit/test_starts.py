@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from sfumato import L21, REFCMFS, CappedREFCMFS, FuzzyCMeans, Power
+from sfumato import L21, REFCMFS, Capped, CappedREFCMFS, FuzzyCMeans, Hard, Power
 from sfumato._engines.native import NativeEngine
 from sfumato._fit import starts
 from sfumato._fit.starts import level_sizes
@@ -62,19 +62,47 @@ def test_who_is_compared_on_samples() -> None:
     assert not Plan.of(3, random=True).sampled, "a number is so many full starts"
 
 
-def test_samples_are_nested_and_respect_weights(small_samples: None) -> None:
+def test_samples_are_nested_and_respect_weights() -> None:
     X, weights = blobs(120, 3, 4), np.tile([0.0, 1.0, 5.0], 40)
     engine = make_engine("native", X, L21(), Power(2, 1.5), weights)
-    context = starts.Context(
-        REFCMFS(4), None, HALVING, (30, 60), np.random.RandomState(0), None, None
-    )
-    small, large = starts._samples(context, engine)
+    small, large = engine.nested_coresets((30, 60), np.random.RandomState(0))
     assert (small.n_rows, large.n_rows) == (30, 60)
     rows = [{row.tobytes() for row in e.data.dense(slice(None))} for e in (small, large)]
     assert rows[0] <= rows[1] <= {row.tobytes() for row in X[weights > 0]}
     heavy = {row.tobytes() for row in X[weights == 5]}
-    drawn = [row.tobytes() in heavy for row in large.data.dense(slice(None))]
-    assert np.mean(drawn) > 0.65, "five of six, but for chance"
+    is_heavy = np.array([row.tobytes() in heavy for row in large.data.dense(slice(None))])
+    share = large.data.weights[is_heavy].sum() / large.data.weights.sum()
+    assert share == pytest.approx(5 / 6, abs=0.1)
+    assert_allclose(large.data.weights.mean(), 1)
+
+
+def test_far_rows_are_in_every_sample_with_a_small_weight() -> None:
+    """They may be most of the objective: a sample without them would be of other data."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(5000, 3)), 1000 + rng.normal(size=(5, 3))])
+    for loss, expected in ((L21(), 5), (Capped(4.0), 0)):
+        engine = make_engine("native", X, loss, Power(2, 1.5))
+        drawn = []
+        for seed in range(20):
+            (sample,) = engine.nested_coresets((200,), np.random.RandomState(seed))
+            far = sample.data.dense(slice(None))[:, 0] > 500
+            drawn.append(far.sum())
+            weights = sample.data.weights_or_ones()
+            assert weights[far].sum() < 0.02 * weights.sum()
+        assert np.median(drawn) == expected
+
+
+def test_sums_over_a_sample_are_unbiased() -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(3000, 2)), 100 * rng.standard_cauchy(size=(30, 2))])
+    engine = make_engine("native", X, L21(), Hard())
+    centers = np.array([[0.0, 0.0], [50.0, -20.0]])
+    expected = engine.sweep(centers).objective / len(X)
+    found = []
+    for seed in range(60):
+        (sample,) = engine.nested_coresets((300,), np.random.RandomState(seed))
+        found.append(sample.sweep(centers).objective / sample.data.weights_or_ones().sum())
+    assert np.mean(found) == pytest.approx(expected, rel=0.05)
 
 
 @every_estimator
