@@ -26,20 +26,6 @@ LEAST_UNIFORM = 2.0**-53
 """Smallest positive uniform number of NumPy's generators; replaces zero, which has no inverse."""
 
 
-def draw_rows(
-    n_rows: int, weights: Floats | None, count: int, rng: np.random.RandomState
-) -> NDArray[np.integer]:
-    """Rows drawn with replacement in proportion to their weights, in ascending order.
-
-    A weight of 3 draws like 3 copies in its place. Rows that come in another order are drawn anew.
-    """
-    if weights is None:
-        drawn = (rng.uniform(size=count) * n_rows).astype(np.intp)
-        return np.sort(np.minimum(drawn, n_rows - 1))
-    dtype = np.uint32 if n_rows <= np.iinfo(np.uint32).max else np.int64
-    return np.sort(draw(weights, np.arange(n_rows, dtype=dtype), count, rng))
-
-
 def draw(
     weights: Floats,
     order: NDArray[np.integer],

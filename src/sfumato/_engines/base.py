@@ -20,7 +20,7 @@ from sfumato._origin import far_from_origin
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import (
     PrioritySample,
-    draw_rows,
+    draw,
     fixed_draw,
     lightweight_coreset,
     ranking,
@@ -348,7 +348,7 @@ class ResidentEngine(Engine):
         positive = None if weights is None else np.flatnonzero(weights > 0)
         count = self.n_rows if positive is None else len(positive)
         if count > max_rows:
-            drawn = draw_rows(self.n_rows, weights, max_rows, rng)
+            drawn = np.sort(draw(self.data.weights_or_ones(), self.order(), max_rows, rng))
             return self._on(replace(self.data.take(drawn), weights=None))
         return self if positive is None or count == self.n_rows else self.only(positive)
 
