@@ -83,9 +83,8 @@ class Intrinsic(NamedTuple):
     Attributes
     ----------
     dimension : float
-        Intrinsic dimension: the mean over the clusters, weighted by their rows, between 1 and the
-        number of features. It is the number of features if no cluster tells. A group of unlike
-        clusters around one mode looks like a cluster of very low dimension, and hardly lowers it.
+        Intrinsic dimension: the harmonic mean over the clusters, weighted by their rows, between 1
+        and the number of features. It is the number of features if no cluster tells.
     limited : bool
         Whether the estimate was below 1.
     distance : float
@@ -123,11 +122,11 @@ def intrinsic_dimension(
     known = np.isfinite(dimensions)
     if not known.any():
         return Intrinsic(largest)
-    mean = float(np.average(dimensions[known], weights=masses[known]))
+    inverse = float(np.average(1 / dimensions[known], weights=masses[known]))
     medians = np.array([each.mean**1.5 for each in found])
     distance = weighted_median(medians[known], masses[known])
     # Gaussian clusters of full dimension are above the upper limit half of the time, by chance.
-    return Intrinsic(float(np.clip(mean, 1, largest)), mean < 1, distance, gap)
+    return Intrinsic(float(np.clip(1 / inverse, 1, largest)), 1 / inverse < 1, distance, gap)
 
 
 class Modes(NamedTuple):
