@@ -231,7 +231,9 @@ def _improvements(
         centers = _better(engine, best.descent.centers, rng)
         if centers is None:
             return None
-        return context.descent(engine, centers, number, f"start {number}", tol)
+        start = context.descent(engine, centers, number, f"start {number}", tol)
+        start.descent.refill = refill
+        return start
 
     return improved
 
