@@ -26,8 +26,8 @@ among outliers: 2 of 432 instead of 7."""
 FAR_CANDIDATES, FAR_POWER = 20, 4
 """Further rows where there is no cap, drawn in proportion to a power of their losses: a small
 cluster that is far away has few rows, but large losses. With them, one of 0.5 % of the rows was
-found from 16 of 20 seeds in a first sample, without from 4 of 12; with a third power from 17, but then
-missed once on a larger sample."""
+found from 16 of 20 seeds in a first sample, without from 4 of 12; with a third power from 17, but
+then missed once on a larger sample."""
 COMPARED = 6
 """Of these rows, those for which the best center to give up is looked for. Chosen by hand."""
 MAX_EXCHANGED = 5
