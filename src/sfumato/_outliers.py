@@ -124,38 +124,33 @@ def trimmed_radii(
     weights: Floats,
     n_clusters: int,
     limit: float,
-    min_share: float = 0.0,
 ) -> Callable[[float], Floats]:
     """Like ``robust_radii``, with rows beyond ``TRIM_DEVIATIONS`` excluded, repeatedly.
 
     Rows farther than the limit are excluded from the beginning.
     """
+    counted = (distances < limit) & (weights > 0)
+    distances, labels, weights = distances[counted], labels[counted], weights[counted]
     limits = np.full(n_clusters, np.inf)
     for _ in range(MAX_TRIM_ROUNDS):
-        inside = weights * ((distances < limit) & (distances <= limits[labels]))
-        radii = robust_radii(distances, labels, inside, n_clusters, min_share)
+        radii = robust_radii(distances, labels, weights, n_clusters)
         before, limits = limits, np.fmin(limits, radii(TRIM_DEVIATIONS))
         if np.array_equal(before, limits):
             break
+        inside = distances <= limits[labels]
+        distances, labels, weights = distances[inside], labels[inside], weights[inside]
     return radii
 
 
 def robust_radii(
-    distances: Floats,
-    labels: NDArray[np.integer],
-    weights: Floats,
-    n_clusters: int,
-    min_share: float = 0.0,
+    distances: Floats, labels: NDArray[np.integer], weights: Floats, n_clusters: int
 ) -> Callable[[float], Floats]:
     """Function from a number of robust standard deviations to the distance there, per cluster.
 
-    Zero deviations give the median. Rows of weight zero are ignored. The distance is NaN for a
-    cluster of fewer than ``MIN_CLUSTER_ROWS`` rows, or of less than ``min_share`` of the average
-    weight of a cluster.
+    Zero deviations give the median. The distance is NaN for a cluster of fewer than
+    ``MIN_CLUSTER_ROWS`` rows. Weights are positive.
     """
-    counted = weights > 0
-    labels, weights = labels[counted], weights[counted]
-    powers = np.cbrt(distances[counted].astype(np.float64) ** 2)
+    powers = np.cbrt(distances.astype(np.float64) ** 2)
     median = grouped_median(powers, labels, weights, n_clusters)
     off = np.abs(powers - median[labels])
     deviation = MAD_TO_SIGMA * grouped_median(off, labels, weights, n_clusters)
@@ -166,8 +161,7 @@ def robust_radii(
         enough = np.bincount(labels[rest], weights[rest], n_clusters) >= MIN_SPREAD_SHARE * masses
         deviation = np.where((deviation == 0) & enough, of_rest, deviation)
     deviation = np.maximum(deviation, MIN_DEVIATION * median)
-    few = np.bincount(labels, weights, n_clusters) < MIN_CLUSTER_ROWS * row_weight(weights)
-    few |= masses < min_share * weights.sum() / n_clusters
+    few = masses < MIN_CLUSTER_ROWS * row_weight(weights)
     return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
 
 

@@ -157,16 +157,6 @@ def test_a_weight_is_copies():
     assert alone(distances, weights) == alone(np.repeat(distances, weights))
 
 
-def test_a_light_cluster_has_no_reach_where_a_share_is_asked_for():
-    distances = np.tile(quantiles(2, 200), 3)
-    labels, weights = np.repeat([0, 1, 2], 200), np.repeat([1.0, 1.0, 0.05], 200)
-    np.testing.assert_array_equal(
-        np.isnan(robust_radii(distances, labels, weights, 3, min_share=0.1)(3.0)),
-        [False, False, True],
-    )
-    assert not np.isnan(robust_radii(distances, labels, weights, 3)(3.0)).any()
-
-
 # Clusters.
 
 

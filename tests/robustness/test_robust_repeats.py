@@ -58,6 +58,13 @@ def test_searches_that_differ_are_repeated(searches):
     assert len({centers.tobytes() for centers in found}) > 1
 
 
+def test_where_two_searches_find_no_outliers_there_are_no_more(searches):
+    found, initializer = proposals(np.random.default_rng(0).uniform(size=(600, 5)), 12, calls=2)
+    assert len(searches) == 2
+    assert initializer.random
+    assert not np.array_equal(*found)
+
+
 def test_one_cluster_needs_one_search(searches):
     X = np.random.default_rng(0).normal(size=(200, 3))
     found, initializer = proposals(X, 1, calls=2)
@@ -172,7 +179,7 @@ def test_where_there_is_nothing_to_be_robust_against_the_fit_is_the_plain_one(
     )
     assert np.isfinite(capped.cap_)
     assert_array_equal(capped.labels_, plain.labels_)
-    rtol = 1e-4 if dtype == np.float64 else 1e-3  # Float32 fits stop a little earlier or later.
+    rtol = 5e-4 if dtype == np.float64 else 1e-3  # Float32 fits stop a little earlier or later.
     assert_allclose(capped.cluster_centers_, plain.cluster_centers_, rtol=rtol)
 
 
@@ -181,7 +188,7 @@ def test_the_same_fuzzifier_and_nearly_the_same_centers(seed):
     X = shapeless()
     capped, plain = (model(12, random_state=seed).fit(X) for model in (CappedREFCMFS, REFCMFS))
     assert capped.fuzzifier_ == plain.fuzzifier_
-    assert_allclose(capped.cluster_centers_, plain.cluster_centers_, atol=0.02)
+    assert (cdist(capped.cluster_centers_, plain.cluster_centers_).min(axis=1) < 0.02).all()
 
 
 def test_data_in_pieces_with_nothing_to_be_robust_against():

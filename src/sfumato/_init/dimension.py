@@ -45,11 +45,11 @@ MIN_NEIGHBORS = 8
 hand."""
 MAX_SHIFTS = 30
 """Steps of mean shift at most. Chosen by hand."""
-SHIFT_TOLERANCE = 0.01
+SHIFT_TOLERANCE = 0.03
 """Step over the radius of the neighbors at which mean shift ends. Chosen by hand."""
-JOINED = 0.02
+JOINED = 0.3
 """Distance of two points over the radius of the neighbors, below which mean shift goes on from one
-of them: they share nearly all neighbors. Chosen by hand."""
+of them: they share most neighbors. Chosen by hand."""
 SAME_MODE = 0.5
 """Distance of two modes over the radius of the neighbors, below which they are the same. Chosen by
 hand."""
@@ -61,6 +61,8 @@ FIRST_LIMIT, LAST_LIMIT = 2.0, 6.0
 """Largest distance of a row that counts, over the radius of the neighbors, at first and at last. It
 grows until it is beyond the radius of the cluster. In two dimensions, that radius is up to 5 times
 the radius of a quarter of the rows."""
+LIMIT_TOLERANCE = 0.01
+"""Relative growth at which the limit is large enough. Chosen by hand."""
 MAX_GROWTHS = 20
 """Times that the limit grows at most. Chosen by hand."""
 TRIM = 2.5
@@ -83,8 +85,8 @@ class Intrinsic(NamedTuple):
     Attributes
     ----------
     dimension : float
-        Intrinsic dimension: the harmonic mean over the clusters, weighted by their rows, between 1
-        and the number of features. It is the number of features if no cluster tells.
+        Intrinsic dimension: the mean over the clusters, weighted by their rows, between 1 and the
+        number of features. It is the number of features if no cluster tells.
     limited : bool
         Whether the estimate was below 1.
     distance : float
@@ -122,11 +124,11 @@ def intrinsic_dimension(
     known = np.isfinite(dimensions)
     if not known.any():
         return Intrinsic(largest)
-    inverse = float(np.average(1 / dimensions[known], weights=masses[known]))
+    mean = float(np.average(dimensions[known], weights=masses[known]))
     medians = np.array([each.mean**1.5 for each in found])
     distance = weighted_median(medians[known], masses[known])
     # Gaussian clusters of full dimension are above the upper limit half of the time, by chance.
-    return Intrinsic(float(np.clip(1 / inverse, 1, largest)), 1 / inverse < 1, distance, gap)
+    return Intrinsic(float(np.clip(mean, 1, largest)), mean < 1, distance, gap)
 
 
 class Modes(NamedTuple):
@@ -292,7 +294,7 @@ def radial_spread(distances: Floats, weights: Floats, radius: float) -> RadialSp
     for _ in range(MAX_GROWTHS):
         found = _trimmed(sums.first(int(np.searchsorted(distances, limit))))
         wanted = min(found.radius, LAST_LIMIT * radius)
-        if not wanted > (1 + SHIFT_TOLERANCE) * limit:
+        if not wanted > (1 + LIMIT_TOLERANCE) * limit:
             break
         limit = wanted
     return found

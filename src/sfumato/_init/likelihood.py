@@ -121,18 +121,21 @@ def classify(
     own = widths[labels[known]]
     inside[known] = gaussian_log_density(distances[known], own, density.dimension)
     outside = density.at(distances, n_clusters)
+    excess = outside - inside
     least = row_weight(weights)
     share = FIRST_OUTLIER_SHARE
     shares = (1 - share) * np.bincount(labels, weights, n_clusters) / total
     outlying = np.zeros(len(distances), dtype=bool)
     for number in range(CLASSIFY_ROUNDS):
         with np.errstate(divide="ignore"):
-            in_cluster = inside + np.log(shares)[labels]
-        as_outlier = outside + np.log(share)
-        before, outlying = outlying, as_outlier > in_cluster
+            logs = np.log(shares)
+        before, outlying = outlying, excess + np.log(share) > logs[labels]
         if number and np.array_equal(before, outlying):
             break
         inliers = np.where(outlying, 0.0, weights)
         shares = np.bincount(labels, inliers, n_clusters) / total
         share = max(total - float(inliers.sum()), least) / total
+    with np.errstate(divide="ignore"):
+        in_cluster = inside + np.log(shares)[labels]
+    as_outlier = outside + np.log(share)
     return Classified(np.maximum(in_cluster, as_outlier), outlying, as_outlier, shares)

@@ -21,6 +21,7 @@ from sfumato._init.base import (
     pilot_sample,
 )
 from sfumato._init.dimension import SAMPLE_SEED, Intrinsic, intrinsic_dimension
+from sfumato._init.first_cap import first_cap
 from sfumato._init.search import Candidate, Setting, search
 from sfumato._init.short_fits import SHORT_FIT, at_cap, capped_fit
 from sfumato._mixture import Background
@@ -35,7 +36,8 @@ from sfumato.memberships import Hard
 SEARCH_ROWS, SEARCH_ROWS_PER_CLUSTER = 2048, 32
 """Rows of the sample that robust seeding works on, and more per cluster. Chosen by hand."""
 MAX_SEARCHES = 4
-"""Independent searches at most; there are no more once two agree. Chosen by hand."""
+"""Independent searches at most; there are no more once two agree, or if the first two find no
+outliers. Chosen by hand."""
 SAME_LABELS = 0.98
 """Adjusted Rand index of two searches from which on they agree. Chosen by hand."""
 KEPT_LABELS = 0.9
@@ -183,9 +185,10 @@ class Found(NamedTuple):
 
 
 class Search:
-    """Independent searches on one sample, with a random generator of their own.
+    """Independent searches on one sample.
 
-    The sample does not depend on the generator, so that results for different seeds compare.
+    The sample and the searches are the same for every generator: what is found is a property of the
+    data. Only starts beyond them (``another``) are drawn from a generator.
 
     Attributes
     ----------
@@ -214,12 +217,13 @@ class Search:
         loss = engine.problem.loss
         given = loss.bounded and loss.is_resolved
         self._given = loss.cutoff if given else None
-        self._setting: Setting | None = self._new_setting(self._sample)
-        # The first search is the same for every generator, so that what follows from it is, too.
-        self._found = [self._another(np.random.RandomState(SAMPLE_SEED))]
-        self._first = self._found[0]
-        while len(self._found) < MAX_SEARCHES and not self.agree:
-            self._found.append(self._another(self._rng))
+        # Clusters have too few rows for a likelihood, or all rows coincide, where there is no cap.
+        self._first_cap = first_cap(self._sample, n_clusters, fixed)
+        known = 0 < self._first_cap < np.inf
+        self._setting = self._new_setting(self._sample) if known else None
+        self._found: list[Found] = []
+        while len(self._found) < self._most_searches() and not self.agree:
+            self._found.append(self._another(fixed))
             self._found.sort(key=self._quality, reverse=True)
         self._estimated = not given and self._setting is not None and loss.bounded
         self.cap = self.best.cap if self._given is None else self._given
@@ -234,16 +238,19 @@ class Search:
     def _another(self, rng: np.random.RandomState) -> Found:
         """Result of another search; of a short fit, if clusters have too few rows."""
         if self._setting is not None:
-            found = search(self._setting, self._n_clusters, rng, self._given)
-            if found is not None:
-                inside = ~found.classified.outlying
-                return Found(found.centers, found.cap, found.labels, inside, found.scores)
-            self._setting = None
+            found = search(self._setting, self._n_clusters, rng, self._first_cap, self._given)
+            inside = ~found.classified.outlying
+            return Found(found.centers, found.cap, found.labels, inside, found.scores)
         cap = np.inf if self._given is None else self._given
         centers = capped_fit(self._sample, cap, self._n_clusters, rng).centers
         seen = at_cap(self._sample, cap).assign(centers, distances=True, memberships=False)
         scores = -np.minimum(seen.distances, cap)
         return Found(centers, cap, seen.labels, seen.distances < cap, scores)
+
+    def _most_searches(self) -> int:
+        """Number of searches at most; two, if these found no outliers to guard against."""
+        clean = self._given is None and all(found.inside.all() for found in self._found)
+        return 2 if clean else MAX_SEARCHES
 
     def _quality(self, found: Found) -> float:
         return float(np.average(found.scores, weights=self._weights))
@@ -256,8 +263,8 @@ class Search:
     @property
     def stability(self) -> float:
         """Adjusted Rand index of the best two searches."""
-        if len(self._found) == 1:
-            return 1.0 if self._n_clusters == 1 else 0.0
+        if len(self._found) < 2:
+            return 1.0 if self._found and self._n_clusters == 1 else 0.0
         return self.best.agreement(self._found[1].labels)
 
     @property
@@ -292,10 +299,10 @@ class Search:
         return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / count))
 
     def keeps_clusters(self, problem: Problem) -> bool:
-        """Whether a fit of the problem to the sample, from the first search, keeps its labels."""
+        """Whether a fit of the problem to the sample, from the best search, keeps its labels."""
         sample = self._sample.with_problem(problem)
-        centers = solve(sample, self._first.centers, KEEPING_FIT).centers
-        return self._first.agreement(self._labels(centers)) >= KEPT_LABELS
+        centers = solve(sample, self.best.centers, KEEPING_FIT).centers
+        return self.best.agreement(self._labels(centers)) >= KEPT_LABELS
 
     def agreement_with(self, centers: Floats) -> float:
         """Adjusted Rand index of the best search and of a fit with some centers."""

@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import ResidentEngine
 from sfumato._init.dimension import Intrinsic
-from sfumato._init.first_cap import CORE_SHARE, first_cap
+from sfumato._init.first_cap import CORE_SHARE
 from sfumato._init.likelihood import Classified, OutlierDensity, classify
 from sfumato._init.short_fits import (
     PAIR_DISTANCE,
@@ -57,11 +57,15 @@ MAX_OVERSHOOT = 1.1
 outliers that share a center. Chosen by hand."""
 MAX_EXCHANGES = 8
 """Exchanges of a center at most. Chosen by hand."""
-MIN_GAIN = 1e-3
+MIN_GAIN = 5e-3
 """Rise of the mean log-likelihood of a row, below which an exchange is not made. Chosen by hand."""
 PROMISING = 0.1
 """Fall of the mean log-likelihood of a row by an exchange, up to which a short fit from there is
 tried. Chosen by hand."""
+SCATTERED_WIDTH, SCATTERED_EXCESS = 0.8, 1.25
+"""Median distance in a cluster, over that in the whole data and over that in a typical cluster,
+from which on it may be one of scattered rows. Chosen by hand: 1 and 1.6 for unit vectors in any
+direction, below 1.2 for clusters of data without gaps."""
 CANDIDATES = 40
 """Rows of which the best becomes an additional center. Chosen by hand."""
 MIN_GROUP = 8
@@ -80,12 +84,14 @@ class Setting(NamedTuple):
 
     sample: ResidentEngine
     intrinsic: Intrinsic
+    background: Background
     density: OutlierDensity
 
     @classmethod
     def of(cls, sample: ResidentEngine, intrinsic: Intrinsic, background: Background) -> Setting:
         """Setting on a sample."""
-        return cls(sample, intrinsic, OutlierDensity.of(sample, intrinsic, background))
+        density = OutlierDensity.of(sample, intrinsic, background)
+        return cls(sample, intrinsic, background, density)
 
 
 class Candidate:
@@ -119,12 +125,25 @@ class Candidate:
     def _widths(self) -> Floats:
         """Width that fits the median distance in each cluster, at least the typical one.
 
-        Infinite for a cluster of few rows.
+        Infinite for a cluster of few or of scattered rows: these are outliers.
         """
         medians, typical = self.radii(0.0), self.setting.intrinsic.distance
         least = typical if typical > 0 else float(np.min(medians[medians > 0], initial=np.inf))
         widths = np.maximum(medians, least) / chi_median(self.setting.intrinsic.dimension)
-        return np.where(np.isnan(widths), np.inf, widths)
+        return np.where(np.isnan(widths) | self._scattered(medians), np.inf, widths)
+
+    def _scattered(self, medians: Floats) -> NDArray[np.bool_]:
+        """Whether each cluster is about as wide as the data, and around most other centers."""
+        found: NDArray[np.bool_] = medians >= np.fmax(
+            SCATTERED_WIDTH * self.setting.background.scale,
+            SCATTERED_EXCESS * self.setting.intrinsic.distance,
+        )
+        wide = np.flatnonzero(found)
+        if len(wide):
+            near = cdist(self.centers[wide], self.centers) < medians[wide, None]
+            others = near.sum(axis=1) - 1
+            found[wide] = (others > 1) & (2 * others > len(self.centers) - 1)
+        return found
 
     @property
     def scores(self) -> Floats:
@@ -200,16 +219,17 @@ def _nearest(
 
 
 def search(
-    setting: Setting, n_clusters: int, rng: np.random.RandomState, cap: float | None = None
-) -> Candidate | None:
-    """Most likely candidate; None if clusters have too few rows, or all rows coincide.
+    setting: Setting,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    first: float,
+    cap: float | None = None,
+) -> Candidate:
+    """Most likely candidate.
 
-    All caps are tried from the same seeds: exchanges find what these miss. ``cap`` is the one that
-    was given; otherwise it is estimated.
+    All caps are tried from the same seeds: exchanges find what these miss. ``first`` is the first
+    cap; ``cap`` is the one that was given, otherwise it is estimated.
     """
-    first = first_cap(setting.sample, n_clusters, rng)
-    if not 0 < first < np.inf:
-        return None
     seeds = capped_fit(setting.sample, first if cap is None else cap, n_clusters, rng).centers
     if cap is not None:
         return improved(Candidate(setting, seeds, cap), rng, settle=False)

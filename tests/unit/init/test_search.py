@@ -8,7 +8,9 @@ from scipy.stats import chi, norm, ortho_group
 
 from sfumato import Capped, Hard
 from sfumato._init.dimension import Intrinsic, intrinsic_dimension
+from sfumato._init.first_cap import first_cap
 from sfumato._init.likelihood import OutlierDensity, classify
+from sfumato._init.robust import Search
 from sfumato._init.search import Candidate, Setting, improved, search
 from sfumato._mixture import Background, chi_median
 from sfumato.datasets import make_blobs_with_outliers
@@ -20,8 +22,9 @@ def setting_of(X, n_clusters, weights=None, engine_name="native"):
     return Setting.of(engine, intrinsic_dimension(engine, n_clusters), Background.of(engine))
 
 
-def searched(X, n_clusters, seed=0, **options):
-    return search(setting_of(X, n_clusters, **options), n_clusters, np.random.RandomState(seed))
+def searched(X, n_clusters, seed=0, cap=None, **options):
+    setting, rng = setting_of(X, n_clusters, **options), np.random.RandomState(seed)
+    return search(setting, n_clusters, rng, first_cap(setting.sample, n_clusters, rng), cap)
 
 
 def clusters(middles, sizes, n_features=3, seed=0):
@@ -179,9 +182,46 @@ def test_nothing_is_improved_where_nothing_is_wrong():
 
 def test_a_given_cap_is_kept():
     X, centers = clusters([*SQUARE, (40, 40)], [300] * 4 + [60])
-    found = search(setting_of(X, 5), 5, np.random.RandomState(0), cap=4.5)
+    found = searched(X, 5, cap=4.5)
     assert found.cap == 4.5
     assert (cdist(centers, found.centers).min(axis=1) < 0.6).all()
+
+
+def unit_vectors(n_off, n_topics=6, per_topic=150, n_features=64, seed=0):
+    """Directions around some topics, then directions of any kind."""
+    rng = np.random.default_rng(seed)
+    middles = np.repeat(rng.normal(size=(n_topics, n_features)), per_topic, axis=0)
+    X = np.vstack(
+        [middles + 0.8 * rng.normal(size=middles.shape), rng.normal(size=(n_off, n_features))]
+    )
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_a_cluster_of_scattered_rows_is_one_of_outliers():
+    """Directions of any kind have their middle at the origin, with all topics around it."""
+    X = unit_vectors(n_off=400)
+    topics = X[:900].reshape(6, 150, -1).mean(axis=1)
+    candidate = Candidate(setting_of(X, 6), np.vstack([topics[:5], np.zeros((1, 64))]), np.inf)
+    assert_array_equal(np.isinf(candidate.widths), [False] * 5 + [True])
+    assert candidate.classified.outlying[900:].all()
+    assert Candidate(setting_of(X, 6), topics, 1.0).log_likelihood > candidate.log_likelihood
+    assert (cdist(topics, searched(X, 6).centers).min(axis=1) < 0.2).all()
+
+
+@each("n_features", (2, 20), ids=str)
+def test_clusters_without_gaps_are_not_scattered(n_features):
+    """Each is nearly as wide as the data, and around most other centers."""
+    X = np.random.default_rng(0).normal(size=(600, n_features))
+    candidate = searched(X, 12)
+    assert np.isfinite(candidate.widths[candidate.masses > 0]).all()
+    assert candidate.classified.outlying.mean() < 0.2
+
+
+def test_a_large_cluster_beside_a_far_small_one_is_not_scattered():
+    """It is as wide as the data, but the other one is not inside."""
+    X, _ = clusters([(0, 0), (60, 0), (0, 60)], [900, 60, 60])
+    found = searched(X, 3)
+    assert np.isfinite(found.widths).all()
 
 
 # Searches.
@@ -234,5 +274,9 @@ def test_weights_scale_out():
 
 @each("X", (np.ones((50, 3)), np.eye(12)), ids=lambda X: str(X.shape))
 def test_rows_without_a_scale_are_not_searched(X):
-    """All rows coincide, or clusters have too few."""
-    assert searched(X, 4) is None
+    """All rows coincide, or clusters have too few: short fits at the given cap are compared."""
+    engine = make_engine("native", X, Capped(), Hard())
+    found = Search(engine, 4, np.random.RandomState(0))
+    assert found.cap == np.inf
+    assert found.best.inside.all()
+    assert_allclose(found.best.scores, -cdist(X, found.best.centers).min(axis=1), atol=1e-6)
