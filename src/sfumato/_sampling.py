@@ -8,8 +8,10 @@ radii (``_outliers.py``) are quantiles, for which 16384 + 64 k rows are passed o
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ from sfumato._typing import Floats
 
 SUMMED_ROWS = 1 << 16
 """Rows whose weights are summed at a time in a draw: 512 kB of cumulative sums. Chosen by hand."""
+
+KEPT_SAMPLES = 4
+"""Rows of samples that are kept until they are trimmed, over those of one. Chosen by hand."""
 
 LEAST_UNIFORM = 2.0**-53
 """Smallest positive uniform number of NumPy's generators; replaces zero, which has no inverse."""
@@ -213,11 +218,11 @@ def lightweight_coreset(
     mass = sum(float(weights_of(block).sum()) for block in blocks)
     total = sum(float(weights_of(block) @ losses[block]) for block in blocks)
     generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-    found: PrioritySample | None = None
+    drawn: list[PrioritySample] = []
     for block in blocks:
         rows, own = np.arange(block.start, block.stop), weights_of(block)
         measures = own * (1 / mass + losses[block] / total) if total > 0 else own / mass
-        drawn = PrioritySample.of(count, rows, own, measures, generator)
-        found = drawn if found is None else found + drawn
-    assert found is not None
-    return found
+        drawn.append(PrioritySample.of(count, rows, own, measures, generator))
+        if sum(len(each.priorities) for each in drawn) > KEPT_SAMPLES * count:
+            drawn = PrioritySample.trimmed(drawn)
+    return reduce(operator.add, PrioritySample.trimmed(drawn))

@@ -87,7 +87,7 @@ def given_searches(monkeypatch):
 
         def search(*_):
             level = left.pop(0)
-            labels = rng.integers(2, size=100)
+            labels = np.where(rng.uniform(size=100) < 0.1, 1, half > 0)  # Not unlike, not the same.
             scores = level + rng.permutation(half)
             classified = SimpleNamespace(outlying=np.zeros(100, dtype=bool))
             return SimpleNamespace(

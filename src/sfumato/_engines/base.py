@@ -29,6 +29,9 @@ from sfumato._typing import Floats
 from sfumato.losses import Squared
 from sfumato.memberships import Hard
 
+SORTED_ROWS = 1 << 17
+"""Rows among which samples are drawn in an order that depends on the data alone. Of more rows,
+which would take long to sort, this many are drawn first. Chosen by hand."""
 CANDIDATES = 32
 """Rows of equal, largest loss that are compared by the total cost that each would leave as a
 center. Chosen by hand; each costs one column of ``candidate_costs``."""
@@ -342,8 +345,11 @@ class ResidentEngine(Engine):
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
         If there are more, rows are drawn in proportion to their weights, with replacement, and the
-        weights of the sample are equal.
+        weights of the sample are equal. Of very many rows, a fixed sample is drawn from.
         """
+        source = self.fixed_sample(max(SORTED_ROWS, max_rows))
+        if source is not self:
+            return source.subsample(max_rows, rng)
         weights = self.data.weights
         positive = None if weights is None else np.flatnonzero(weights > 0)
         count = self.n_rows if positive is None else len(positive)

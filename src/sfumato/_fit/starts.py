@@ -43,6 +43,9 @@ LARGEST_SHARE = 8
 most a sixth of the memory of the data; but the smallest may be up to half of them."""
 ALL_ROWS = "all rows"
 """Name of the task of the last start, if those before it ran on samples."""
+SAME_END = 10
+"""Relative difference of two objectives over ``tol``, up to which two starts ended at the same one:
+about what stopping leaves open. Chosen by hand."""
 HARD_FIT = Stopping(max_iter=3, tol=1e-3)
 """Hard iterations after an exchange: they take the new centers, which are rows, to the middle of
 their clusters, from where soft memberships of larger clusters do not pull them away. Chosen by
@@ -262,11 +265,24 @@ def _agree(context: Context, engine: Engine, first: Start, second: Start) -> boo
     checkpoint, key = context.checkpoint, f"{first.number} {second.number}"
     if checkpoint is not None and key in checkpoint.agreed:
         return checkpoint.agreed[key]
-    labels = [engine.assign(s.descent.centers, memberships=False).labels for s in (first, second)]
-    found = label_agreement(*labels) >= SAME_LABELS
+    found = _equally_good(context, first, second) or _same_labels(engine, first, second)
     if checkpoint is not None:
         checkpoint.agreed[key] = found
     return found
+
+
+def _equally_good(context: Context, first: Start, second: Start) -> bool:
+    """Whether two starts have ended at one objective; labels tell nothing if centers coincide."""
+    if first.descent.is_running() or second.descent.is_running():
+        return False
+    objectives = first.descent.objective, second.descent.objective
+    return abs(objectives[0] - objectives[1]) <= SAME_END * context.estimator.tol * min(objectives)
+
+
+def _same_labels(engine: Engine, first: Start, second: Start) -> bool:
+    """Whether rows have the same nearest centers, up to the names of the clusters."""
+    labels = [engine.assign(s.descent.centers, memberships=False).labels for s in (first, second)]
+    return label_agreement(*labels) >= SAME_LABELS
 
 
 def _stability(

@@ -37,9 +37,12 @@ SEARCH_ROWS, SEARCH_ROWS_PER_CLUSTER = 2048, 32
 """Rows of the sample that robust seeding works on, and more per cluster. Chosen by hand."""
 MAX_SEARCHES = 4
 """Independent searches at most; there are no more once two agree, or if the first two find no
-outliers. Chosen by hand."""
+outliers or are unlike. Chosen by hand."""
 SAME_LABELS = 0.98
 """Adjusted Rand index of two searches from which on they agree. Chosen by hand."""
+UNLIKE_LABELS = 0.3
+"""Adjusted Rand index of two searches below which there are no more: data without clusters has as
+many answers as there are searches. Chosen by hand."""
 KEPT_LABELS = 0.9
 """Adjusted Rand index of the labels before and after a soft fit, below which a cluster was lost.
 Chosen by hand."""
@@ -248,9 +251,10 @@ class Search:
         return Found(centers, cap, seen.labels, seen.distances < cap, scores)
 
     def _most_searches(self) -> int:
-        """Number of searches at most; two, if these found no outliers to guard against."""
+        """Number of searches at most; two, if these found no outliers, or nothing in common."""
         clean = self._given is None and all(found.inside.all() for found in self._found)
-        return 2 if clean else MAX_SEARCHES
+        unlike = len(self._found) == 2 and self.stability < UNLIKE_LABELS
+        return 2 if clean or unlike else MAX_SEARCHES
 
     def _quality(self, found: Found) -> float:
         return float(np.average(found.scores, weights=self._weights))

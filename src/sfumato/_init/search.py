@@ -62,10 +62,11 @@ MIN_GAIN = 5e-3
 PROMISING = 0.1
 """Fall of the mean log-likelihood of a row by an exchange, up to which a short fit from there is
 tried. Chosen by hand."""
-SCATTERED_WIDTH, SCATTERED_EXCESS = 0.8, 1.25
-"""Median distance in a cluster, over that in the whole data and over that in a typical cluster,
-from which on it may be one of scattered rows. Chosen by hand: 1 and 1.6 for unit vectors in any
-direction, below 1.2 for clusters of data without gaps."""
+SCATTERED_WIDTH, SCATTERED_EXCESS, SCATTERED_ROWS = 0.8, 1.25, 2.0
+"""Median distance in a cluster, over that in the whole data and over that in a typical cluster, and
+rows over those of an average cluster, from which on it may be one of scattered rows. Chosen by
+hand: 1 and 1.6 for unit vectors in any direction, below 1.2 for clusters of data without gaps; one
+of six clusters can be so wide that it surrounds the others, but has no more rows than they."""
 CANDIDATES = 40
 """Rows of which the best becomes an additional center. Chosen by hand."""
 MIN_GROUP = 8
@@ -133,16 +134,17 @@ class Candidate:
         return np.where(np.isnan(widths) | self._scattered(medians), np.inf, widths)
 
     def _scattered(self, medians: Floats) -> NDArray[np.bool_]:
-        """Whether each cluster is about as wide as the data, and around most other centers."""
-        found: NDArray[np.bool_] = medians >= np.fmax(
-            SCATTERED_WIDTH * self.setting.background.scale,
-            SCATTERED_EXCESS * self.setting.intrinsic.distance,
-        )
+        """Whether each cluster is as wide as the data, heavy, and around most other centers."""
+        background, intrinsic = self.setting.background, self.setting.intrinsic
+        least = np.fmax(SCATTERED_WIDTH * background.scale, SCATTERED_EXCESS * intrinsic.distance)
+        found: NDArray[np.bool_] = medians >= least
         wide = np.flatnonzero(found)
         if len(wide):
             near = cdist(self.centers[wide], self.centers) < medians[wide, None]
             others = near.sum(axis=1) - 1
-            found[wide] = (others > 1) & (2 * others > len(self.centers) - 1)
+            masses = np.bincount(self.labels, self.weights, len(medians))
+            found[wide] = (others > 1) & (2 * others > len(medians) - 1)
+            found &= masses > SCATTERED_ROWS * masses.mean()
         return found
 
     @property
@@ -254,11 +256,11 @@ def improved(candidate: Candidate, rng: np.random.RandomState, settle: bool) -> 
         return candidate
     for _ in range(MAX_EXCHANGES):
         best = candidate
-        for centers in extended(candidate, rng):
-            found = _reduced(Candidate(candidate.setting, centers, candidate.cap))
+        for centers, cap in extended(candidate, rng, settle):
+            found = _reduced(Candidate(candidate.setting, centers, cap))
             if found.log_likelihood > best.log_likelihood - PROMISING:
-                found = found.refitted(candidate.cap)
-                found = found.settled_below(candidate.cap) if settle else found
+                found = found.refitted(cap)
+                found = found.settled_below(cap) if settle else found
             if found.log_likelihood > best.log_likelihood + MIN_GAIN:
                 best = found
         if best is candidate:
@@ -267,8 +269,13 @@ def improved(candidate: Candidate, rng: np.random.RandomState, settle: bool) -> 
     return candidate
 
 
-def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Floats]:
-    """Centers with one more: among the outliers, or in a cluster that is wide for its rows."""
+def extended(
+    candidate: Candidate, rng: np.random.RandomState, settle: bool
+) -> Iterator[tuple[Floats, float]]:
+    """Centers with one more, among the outliers or in a cluster wide for its rows, and a cap.
+
+    With ``settle``, the cap may be larger, for outliers that are a wide cluster.
+    """
     centers, cap = candidate.centers, candidate.cap
     radii = candidate.radii(RADIUS_DEVIATIONS)
     typical = float(np.nanmedian(radii)) if np.isfinite(radii).any() else cap
@@ -276,7 +283,10 @@ def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Float
     if candidate.count(outlying) >= MIN_GROUP:
         group = candidate.setting.sample.only(outlying)
         for reach in sorted({min(typical, cap), cap}):
-            yield np.vstack([centers, _densest(group, reach, rng)])
+            yield np.vstack([centers, _densest(group, reach, rng)]), cap
+        if settle:
+            middle = _densest(group, np.inf, rng)
+            yield np.vstack([centers, middle]), np.fmax(cap, _radius(group, middle))
     widths = candidate.widths
     with np.errstate(invalid="ignore"):
         excess = candidate.masses * np.log(widths / widths.min())
@@ -285,7 +295,7 @@ def extended(candidate: Candidate, rng: np.random.RandomState) -> Iterator[Float
         inside = np.flatnonzero((candidate.labels == k) & ~candidate.classified.outlying)
         if candidate.count(inside) >= 2 * MIN_GROUP:
             two = _divided(candidate.setting.sample.only(inside), typical, cap, rng)
-            yield np.vstack([np.delete(centers, k, axis=0), two])
+            yield np.vstack([np.delete(centers, k, axis=0), two]), cap
 
 
 def _densest(group: ResidentEngine, reach: float, rng: np.random.RandomState) -> Floats:
@@ -296,6 +306,13 @@ def _densest(group: ResidentEngine, reach: float, rng: np.random.RandomState) ->
     seed = rows[[int(np.argmin(wide.candidate_costs(costs, rows)))]]
     moved = solve(wide, seed, SHORT_FIT).centers
     return solve(at_cap(group, reach), moved, SHORT_FIT).centers
+
+
+def _radius(group: ResidentEngine, center: Floats) -> float:
+    """Radius of some rows around a center; NaN if they are few."""
+    distances, one = group.distances(center)[:, 0], np.zeros(group.n_rows, dtype=np.intp)
+    radii = trimmed_radii(distances, one, group.data.weights_or_ones(), 1, np.inf)
+    return float(radii(CAP_DEVIATIONS)[0])
 
 
 def _divided(

@@ -17,6 +17,7 @@ from sfumato._engines.native import NativeEngine
 from sfumato._fit import starts
 from sfumato._fit.starts import level_sizes
 from sfumato._solvers.restarts import HALVING, SHORT_HALVING, Plan
+from sfumato.exceptions import CollapseWarning
 from tests.catalogue import blobs, csr, make_engine, row_weights
 from tests.contract.estimators import every_estimator
 from tests.interrupted import Sweeps, assert_same, counted_sweeps
@@ -237,3 +238,18 @@ def test_threads_do_not_change_the_bits() -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         assert_same(*(model.fit(X) for model in models))
     assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+
+
+def test_starts_that_collapse_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With r = 2 in many dimensions, all centers come together, and labels are chance."""
+    X = np.random.default_rng(0).normal(size=(600, 40))
+    begun, descent = [], starts.Context.descent
+
+    def spy(self: Any, engine: Any, centers: Any, number: int, *others: Any) -> Any:
+        begun.append(number)
+        return descent(self, engine, centers, number, *others)
+
+    monkeypatch.setattr(starts.Context, "descent", spy)
+    with pytest.warns(CollapseWarning):
+        FuzzyCMeans(8, random_state=0).fit(X)
+    assert begun == [0, 1]
