@@ -58,7 +58,7 @@ def cluster_file(
     _require_writers(folder.names[0])
     folder.check()
     limit = default_limit(model.checkpoint is not None) if memory is None else memory
-    with translate_errors(source.path, memory) as warned:
+    with translate_errors(source.path) as warned:
         in_memory = _fits(source, limit, _most_memberships(model))
         table = source.table()
         place = None if model.checkpoint is None else stored_place(model.checkpoint)

@@ -332,7 +332,7 @@ class TestErrors:
         assert run(path, *words, "--output", "one").exit_code == 0
         result = run(path, *words, "--seed", "3", "--output", "two")
         assert_fails(result, "--checkpoint 'fit.ckpt' is of another fit",
-                     "random_state was 0 and is 3")  # fmt: skip
+                     "--random-state was 0 and is 3")  # fmt: skip
         assert_fails(
             run(path, "--exclude", "name", "--checkpoint", "no/fit.ckpt"), "--checkpoint 'no/"
         )
