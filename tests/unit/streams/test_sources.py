@@ -191,7 +191,3 @@ def test_arrays_in_archives(tmp_path: Path) -> None:
         stream(path, key="Z")
     with pytest.raises(ValueError, match=r"key= is for \.npz files only"):
         stream(rows, key="X")
-    sp.save_npz(path, sp.csc_array(rows))
-    sparse = stream(path)
-    assert sparse.is_sparse
-    np.testing.assert_array_equal(made.read(sparse), rows)
