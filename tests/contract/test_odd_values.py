@@ -26,6 +26,7 @@ from sfumato import (
 from sfumato.cli.methods import PARAMETERS
 from sfumato.exceptions import Option, message_of
 from tests.catalogue import blobs, each, whatever_results
+from tests.contract.estimators import METHODS
 
 pytestmark = [whatever_results, pytest.mark.filterwarnings("ignore")]
 ESTIMATORS = [
@@ -138,18 +139,6 @@ def test_parameters(kind, value):
 @cache
 def fitted(kind):
     return kind(3, random_state=0).fit(X)
-
-
-METHODS = (
-    "predict",
-    "predict_membership",
-    "predict_proba",
-    "transform",
-    "score",
-    "score_samples",
-    "score_outliers",
-    "objective",
-)
 
 
 @every_value
