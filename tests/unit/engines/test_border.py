@@ -71,7 +71,7 @@ def array_cases():
 
 
 every_array = pytest.mark.parametrize(("name", "key"), array_cases())
-every_pass = pytest.mark.parametrize("name", working_calls(np.float64))
+every_pass = pytest.mark.parametrize("name", [*working_calls(np.float64)])
 
 
 def call(name, dtype, **replaced):
