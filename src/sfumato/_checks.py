@@ -13,11 +13,12 @@ from sklearn.utils import check_random_state as sklearn_random_state
 
 from sfumato._typing import Floats
 from sfumato.exceptions import (
+    Given,
+    Message,
     ParameterError,
     ParameterTypeError,
     brief,
     did_you_mean,
-    shown,
 )
 
 Auto = Literal["auto"]
@@ -45,26 +46,30 @@ def require_number(
     name: str, value: Any, *, above: float, advice: str, finite: bool = False
 ) -> None:
     """Raise unless ``value`` is a real number larger than ``above``, and finite if ``finite``."""
+    given = Given(name, value)
     if not is_number(value, Real):
-        raise ParameterTypeError(f"{name}={shown(value)} is not a number; {advice}.", name, value)
+        message = Message(given, " is not a number; ", advice, ".")
+        raise ParameterTypeError(message, name, value)
     if not number_of(value) > above:
-        message = f"{name}={shown(value)} must be larger than {above:g}; {advice}."
+        message = Message(given, f" must be larger than {above:g}; ", advice, ".")
         raise ParameterError(message, name, value)
     if finite and isinf(number_of(value)):
-        raise ParameterError(f"{name}={shown(value)} must be finite; {advice}.", name, value)
+        raise ParameterError(Message(given, " must be finite; ", advice, "."), name, value)
 
 
 def require_integer(
     name: str, value: Any, *, least: int, most: int | None = None, advice: str
 ) -> None:
     """Raise unless ``value`` is an integer of at least ``least``, and at most ``most`` if given."""
+    given = Given(name, value)
     if not is_number(value, Integral):
-        raise ParameterTypeError(f"{name}={shown(value)} is not an integer; {advice}.", name, value)
+        message = Message(given, " is not an integer; ", advice, ".")
+        raise ParameterTypeError(message, name, value)
     if int(value) < least:
-        message = f"{name}={shown(value)} must be at least {least}; {advice}."
+        message = Message(given, f" must be at least {least}; ", advice, ".")
         raise ParameterError(message, name, value)
     if most is not None and int(value) > most:
-        message = f"{name}={shown(value)} must be at most {most}; {advice}."
+        message = Message(given, f" must be at most {most}; ", advice, ".")
         raise ParameterError(message, name, value)
 
 
@@ -72,7 +77,7 @@ def check_flag(name: str, value: Any) -> bool:
     """Value of a parameter that is true or false."""
     if isinstance(value, bool | np.bool_) or (is_number(value, Integral) and value in (0, 1)):
         return bool(value)
-    message = f"{name}={shown(value)} is neither true nor false; use True or False."
+    message = Message(Given(name, value), " is neither true nor false; use True or False.")
     raise ParameterTypeError(message, name, value)
 
 
@@ -81,9 +86,10 @@ def check_random_state(value: Any) -> np.random.RandomState:
     try:
         found: np.random.RandomState = sklearn_random_state(value)
     except (TypeError, ValueError) as error:
-        message = (
-            f"random_state={shown(value)} is not a seed; use an integer from 0 to 4294967295, a "
-            "numpy.random.RandomState, or None for other results in every call."
+        message = Message(
+            Given("random_state", value),
+            " is not a seed; use an integer from 0 to 4294967295, a numpy.random.RandomState, or "
+            "None for other results in every call.",
         )
         raise ParameterTypeError(message, "random_state", value) from error
     return found
@@ -92,12 +98,12 @@ def check_random_state(value: Any) -> np.random.RandomState:
 def resolve_name(kind: str, name: Any, known: dict[str, Any]) -> Any:
     """Value of a name; the error for an unknown one suggests the most similar known name."""
     if not isinstance(name, str):
-        message = f"{kind}={shown(name)} is not a name; use one of {sorted(known)}."
+        message = Message(Given(kind, name), f" is not a name; use one of {sorted(known)}.")
         raise ParameterTypeError(message, kind, name)
     if name in known:
         return known[name]
     hint = did_you_mean(name, known).replace("did", " Did", 1)
-    message = f"{kind}={shown(name)} is not known; use one of {sorted(known)}.{hint}"
+    message = Message(Given(kind, name), f" is not known; use one of {sorted(known)}.{hint}")
     raise ParameterError(message, kind, name)
 
 
@@ -110,12 +116,12 @@ def resolve_part(kind: str, part: Any, known: dict[str, Any], base: type) -> Any
         return resolve_name(kind, part, known)()
     if isinstance(part, base):
         return clone(part)
-    raise ParameterTypeError(
-        f"{kind}={shown(part)} is neither a name nor a part; use one of {sorted(known)}, or an "
-        f"instance of {', '.join(sorted(c.__name__ for c in known.values()))}.",
-        kind,
-        part,
+    message = Message(
+        Given(kind, part),
+        f" is neither a name nor a part; use one of {sorted(known)}, or an instance of "
+        f"{', '.join(sorted(c.__name__ for c in known.values()))}.",
     )
+    raise ParameterTypeError(message, kind, part)
 
 
 def check_weights(

@@ -145,7 +145,7 @@ def sparse_problem(matrix: Any) -> str | None:
         problem = _compressed_problem(matrix)
     elif matrix.format == "coo":
         for axis, found in enumerate(matrix.coords):
-            problem = problem or _index_problem(f"coords[{axis}]", found, matrix.shape[axis])
+            problem = problem or index_problem(f"coords[{axis}]", found, matrix.shape[axis])
             if len(found) != len(matrix.data):
                 problem = problem or f"coords[{axis}] and data differ in length"
     if problem is None:
@@ -170,26 +170,32 @@ def _compressed_problem(matrix: Any) -> str | None:
         n // b for n, b in zip(matrix.shape, getattr(matrix, "blocksize", (1, 1)), strict=True)
     ]
     major, minor = reversed(sizes) if matrix.format == "csc" else sizes
+    problem = offset_problem(indptr, major, len(indices), len(matrix.data))
+    return problem or index_problem("indices", indices[: indptr[-1]], minor)
+
+
+def offset_problem(indptr: NDArray[Any], major: int, n_indices: int, n_data: int) -> str | None:
+    """What is wrong with the array ``indptr`` of a compressed matrix of ``major`` rows."""
     if indptr.ndim != 1 or indptr.dtype.kind not in "iu" or len(indptr) != major + 1:
         return f"indptr has shape {indptr.shape} and dtype {indptr.dtype}, not {major + 1} integers"
-    if len(indices) != len(matrix.data):
-        return f"indices has {len(indices)} entries and data {len(matrix.data)}"
-    if indptr[0] != 0 or indptr[-1] > len(indices):
+    if n_indices != n_data:
+        return f"indices has {n_indices} entries and data {n_data}"
+    if indptr[0] != 0 or indptr[-1] > n_indices:
         ends = f"{indptr[0]} to {indptr[-1]}"
-        return f"indptr goes from {ends}, not from 0 to at most {len(indices)}, the stored entries"
+        return f"indptr goes from {ends}, not from 0 to at most {n_indices}, the stored entries"
     falls = indptr[1:] < indptr[:-1]
     if falls.any():
         return f"indptr decreases at {int(np.argmax(falls)) + 1}"
-    return _index_problem("indices", indices[: indptr[-1]], minor)
+    return None
 
 
-def _index_problem(name: str, indices: NDArray[Any], size: int) -> str | None:
-    """What is wrong with an array of indices below ``size``."""
+def index_problem(name: str, indices: NDArray[Any], size: int, first: int = 0) -> str | None:
+    """What is wrong with an array of indices below ``size``, or a part of it from ``first`` on."""
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         return f"{name} has shape {indices.shape} and dtype {indices.dtype}, not integers"
     if len(indices) and (indices.min() < 0 or indices.max() >= size):
         bad = int(np.argmax((indices < 0) | (indices >= size)))
-        return f"{name}[{bad}] = {indices[bad]}, not from 0 to {size - 1}"
+        return f"{name}[{first + bad}] = {indices[bad]}, not from 0 to {size - 1}"
     return None
 
 

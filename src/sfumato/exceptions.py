@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
     from sfumato._warnings import (
@@ -30,6 +31,8 @@ __all__ = [
     "EmptyClusterWarning",
     "FewRowsWarning",
     "FuzzifierRangeWarning",
+    "Given",
+    "Message",
     "MovedCentersWarning",
     "NotConvergedWarning",
     "Option",
@@ -77,28 +80,100 @@ class UserError(Exception):
     """
 
 
+class NoValue(Enum):
+    """Mark of an option that is named without a value; None is a value."""
+
+    NO_VALUE = "no value"
+
+
 class Option(NamedTuple):
-    """An option that a message advises: a keyword argument, which commands write in their own way.
+    """A parameter or keyword argument in a message, which commands write as an option.
 
     Parameters
     ----------
     name : str
-        Name of the keyword argument.
-    value : object, default=None
-        Value to give; None to name the option only.
+        Name of the parameter.
+    value : object, optional
+        Value to give, in full; without it, the message only names the parameter.
 
     Examples
     --------
     >>> from sfumato.exceptions import Option
     >>> print(Option("columns"), Option("separator", ";"))
-    columns= separator=';'
+    `columns` separator=';'
     """
 
     name: str
-    value: Any = None
+    value: Any = NoValue.NO_VALUE
 
     def __str__(self) -> str:
-        return f"{self.name}=" + ("" if self.value is None else repr(self.value))
+        return f"`{self.name}`" if self.value is NoValue.NO_VALUE else f"{self.name}={self.text}"
+
+    @property
+    def text(self) -> str:
+        """The value as text."""
+        return repr(self.value)
+
+
+class Given(Option):
+    """A parameter in a message, with the value that it was given; a long one is shortened.
+
+    Examples
+    --------
+    >>> from sfumato.exceptions import Given
+    >>> print(Given("n_clusters", 0))
+    n_clusters=0
+    """
+
+    @property
+    def text(self) -> str:
+        """The value as text."""
+        return shown(self.value)
+
+
+class Message(str):
+    """Text that knows which of its words are names of parameters.
+
+    Parameters
+    ----------
+    *parts : str or Option
+        The text, in parts; the parts of a message become parts of this one.
+
+    Attributes
+    ----------
+    parts : tuple of str or Option
+
+    Examples
+    --------
+    >>> from sfumato.exceptions import Given, Message
+    >>> message = Message("/data/tol/a.csv: ", Given("tol", 2), " is too large.")
+    >>> print(message)
+    /data/tol/a.csv: tol=2 is too large.
+    >>> message.written(lambda option: f"--{option.name} {option.value}")
+    '/data/tol/a.csv: --tol 2 is too large.'
+    """
+
+    parts: tuple[str | Option, ...]
+
+    def __new__(cls, *parts: str | Option) -> Self:
+        """Join the parts."""
+        message = super().__new__(cls, "".join(map(str, parts)))
+        own = ((p.parts if isinstance(p, Message) else (p,)) for p in parts)
+        message.parts = tuple(part for group in own for part in group)
+        return message
+
+    def __getnewargs__(self) -> Any:  # From which pickle and copies make it.
+        return self.parts
+
+    def written(self, write: Callable[[Option], str]) -> str:
+        """Text in which options are written by a function."""
+        return "".join(write(p) if isinstance(p, Option) else p for p in self.parts)
+
+
+def message_of(error: BaseException) -> Message:
+    """Message of an error or a warning, with the options that it knows of."""
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, Message) else Message(str(error))
 
 
 class StreamError(ValueError):
@@ -111,10 +186,6 @@ class StreamError(ValueError):
     *parts : str or Option
         The message, in parts.
 
-    Attributes
-    ----------
-    parts : tuple of str or Option
-
     Examples
     --------
     >>> from sfumato import stream
@@ -126,10 +197,8 @@ class StreamError(ValueError):
     the iterable gave no chunk; give one that yields arrays or tables of rows.
     """
 
-    # Only the message is in ``args``, from which pickle makes the error; then it sets ``parts``.
     def __init__(self, *parts: str | Option) -> None:
-        super().__init__("".join(map(str, parts)))
-        self.parts = parts
+        super().__init__(Message(*parts))
 
 
 class ParameterError(ValueError):
@@ -137,8 +206,9 @@ class ParameterError(ValueError):
 
     Parameters
     ----------
-    message : str
-        What was given, what is wrong and what to do.
+    message : str or Message
+        What was given, what is wrong and what to do. A Message knows where it names parameters, so
+        that commands can write them as options.
     name : str
         Name of the parameter.
     value : object, default=None

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato._checks import Auto, is_auto, require_integer, require_number, resolve_part
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError
+from sfumato.exceptions import Given, Message, Option, ParameterError
 
 DEFAULT_ACTIVE = 5
 """Memberships per row for ``n_active="auto"``. Chosen by hand: few enough to read, enough for a
@@ -263,12 +263,14 @@ class Simplex(Membership):
 
     def resolve(self, n_clusters: int) -> Self:
         if self.gamma is not None and self.n_active is not None:
-            raise ParameterError(
-                f"Simplex(gamma={self.gamma!r}, n_active={self.n_active!r}): the two exclude one "
-                "another; give gamma, or n_active, and leave the other None.",
-                "gamma",
-                self.gamma,
+            gamma = Given("gamma", self.gamma)
+            message = Message(
+                gamma,
+                " and ",
+                Given("n_active", self.n_active),
+                " exclude one another in Simplex; give one of them, and leave the other None.",
             )
+            raise ParameterError(message, *gamma)
         if self.gamma is None:
             n_active = "auto" if self.n_active is None else self.n_active
             return type(self)(None, resolve_n_active(n_active, n_clusters))
@@ -309,10 +311,11 @@ def resolve_n_active(n_active: int | Auto, n_clusters: int) -> int:
     """Number of active centers: the default for "auto", otherwise the checked number."""
     if is_auto(n_active):
         return min(DEFAULT_ACTIVE, n_clusters)
-    advice = f"use 1 <= n_active <= n_clusters={n_clusters}, or 'auto'"
+    most = Given("n_clusters", n_clusters)
+    advice = Message("use 1 <= ", Option("n_active"), " <= ", most, ", or 'auto'")
     require_integer("n_active", n_active, least=1, advice=advice)
     if int(n_active) > n_clusters:
-        message = f"n_active={n_active} exceeds n_clusters={n_clusters}; {advice}."
+        message = Message(Given("n_active", n_active), " exceeds ", most, "; ", advice, ".")
         raise ParameterError(message, "n_active", n_active)
     return int(n_active)
 

@@ -32,6 +32,17 @@ ESTIMATORS = [
     FuzzyClustering(4, loss="squared", membership="hard", random_state=0),
     FuzzyClustering(4, loss="l21", membership=Simplex(n_active=2), random_state=0, max_iter=1000),
 ]
+METHODS = (
+    "predict",
+    "predict_membership",
+    "predict_proba",
+    "transform",
+    "score",
+    "score_samples",
+    "score_outliers",
+    "objective",
+)
+"""Methods of fitted estimators that take rows."""
 every_estimator = each("estimator", ESTIMATORS, ids=lambda e: "-".join(describe(e)))
 
 

@@ -17,6 +17,7 @@ from sfumato import (
     metrics,
 )
 from tests.catalogue import each, whatever_results
+from tests.contract.estimators import METHODS
 
 pytestmark = whatever_results
 N_ROWS, N_FEATURES = 60, 6
@@ -80,16 +81,6 @@ every_broken = each("kind", BROKEN, ids=str)
 
 MODEL = REFCMFS(3, random_state=0, n_init=1)
 SHARES = np.eye(3)[np.arange(N_ROWS) % 3]
-METHODS = (
-    "predict",
-    "predict_membership",
-    "predict_proba",
-    "transform",
-    "score",
-    "score_samples",
-    "score_outliers",
-    "objective",
-)
 USES = {
     "fit": lambda X: MODEL.fit(X),
     "fit, reference": lambda X: REFCMFS(3, engine="reference").fit(X),

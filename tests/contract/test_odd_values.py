@@ -23,7 +23,10 @@ from sfumato import (
     datasets,
     metrics,
 )
+from sfumato.cli.methods import PARAMETERS
+from sfumato.exceptions import Option, message_of
 from tests.catalogue import blobs, each, whatever_results
+from tests.contract.estimators import METHODS
 
 pytestmark = [whatever_results, pytest.mark.filterwarnings("ignore")]
 ESTIMATORS = [
@@ -101,10 +104,18 @@ def fits_or_names(name, call):
     try:
         call()
     except (TypeError, ValueError) as error:
-        text = str(error)
+        text, as_data = str(error), named_as_data(error)
         assert name in text, text
         assert "\n" not in text, text
         assert len(text) <= LONGEST, text
+        assert as_data, text
+
+
+def named_as_data(error):
+    """Whether the message knows where it names the parameter, if that is an option of a command."""
+    name = getattr(error, "name", None)
+    options = [part.name for part in message_of(error).parts if isinstance(part, Option)]
+    return name not in PARAMETERS or name in options
 
 
 def cases(value, name):
@@ -128,18 +139,6 @@ def test_parameters(kind, value):
 @cache
 def fitted(kind):
     return kind(3, random_state=0).fit(X)
-
-
-METHODS = (
-    "predict",
-    "predict_membership",
-    "predict_proba",
-    "transform",
-    "score",
-    "score_samples",
-    "score_outliers",
-    "objective",
-)
 
 
 @every_value

@@ -1,5 +1,6 @@
 """Errors of the library."""
 
+import copy
 import pickle
 
 import pytest
@@ -7,11 +8,14 @@ import pytest
 from sfumato import REFCMFS
 from sfumato._inspection import NotFiniteError
 from sfumato.exceptions import (
+    Given,
+    Message,
     Option,
     ParameterError,
     ParameterTypeError,
     StreamError,
     did_you_mean,
+    message_of,
 )
 
 
@@ -22,10 +26,33 @@ def test_parameter_errors_survive_pickle(kind):
     assert (str(error), error.name, error.value) == ("tol=2 is too large.", "tol", 2)
 
 
+def test_messages_know_their_parameters():
+    inner = Message(Given("tol", "y" * 500), " or ", Option("cap"))
+    message = Message("tol: ", inner, ".")
+    assert message == f"tol: tol='{'y' * 74}...' or `cap`."
+    assert message.parts == ("tol: ", *inner.parts, ".")
+    assert message.written(lambda option: option.name.upper()) == "tol: TOL or CAP."
+    for again in (pickle.loads(pickle.dumps(message)), copy.deepcopy(message)):
+        assert (again, again.parts) == (message, message.parts)
+        assert [type(part) for part in again.parts] == [type(part) for part in message.parts]
+    assert message_of(ValueError(message)) is message
+    assert message_of(ValueError("tol=3")).parts == ("tol=3",)
+    assert message_of(ValueError()).parts == ("",)
+
+
+def test_an_option_of_the_value_none_has_a_value():
+    assert str(Given("n_clusters", None)) == "n_clusters=None"
+    assert str(Option("n_clusters")) == "`n_clusters`"
+
+
+@pytest.mark.parametrize("kind", [ParameterError, StreamError])
+def test_errors_keep_their_parameters_in_a_pickle(kind):
+    message = Message("a.csv: give ", Option("separator", ";"), ".")
+    again = message_of(pickle.loads(pickle.dumps(kind(message))))
+    assert (again, again.parts) == ("a.csv: give separator=';'.", message.parts)
+
+
 def test_errors_of_data_survive_pickle():
-    error = StreamError("a.csv: give ", Option("separator", ";"), ".")
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.parts) == ("a.csv: give separator=';'.", error.parts)
     found = pickle.loads(pickle.dumps(NotFiniteError(float("inf"), "row 3")))
     assert (found.value, found.where) == (float("inf"), "row 3")
     assert "infinity (inf), first at row 3;" in str(found)

@@ -291,7 +291,7 @@ def test_resolving_changes_no_parameter_of_the_part():
 @pytest.mark.parametrize(
     ("rule", "error", "message"),
     [
-        (Power(n_active=0), ValueError, r"n_active=0 must be at least 1; use 1 <= n_active <="),
+        (Power(n_active=0), ValueError, r"n_active=0 must be at least 1; use 1 <= `n_active` <="),
         (Power(n_active=9), ValueError, r"n_active=9 exceeds n_clusters=8"),
         (Power(n_active=2.0), TypeError, r"n_active=2.0 is not an integer"),
         (Power(fuzzifier=1), ValueError, r"fuzzifier=1 must be larger than 1"),

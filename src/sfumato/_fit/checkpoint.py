@@ -25,13 +25,21 @@ from sklearn.base import BaseEstimator
 from sfumato._data import Data, checksum
 from sfumato._engines.chunked import ChunkedData
 from sfumato._solvers.descent import Descent, DescentState, IterationRecord, Step, StopReason
-from sfumato.exceptions import ParameterError, ParameterTypeError, shown
+from sfumato.exceptions import Given, Message, Option, ParameterError, ParameterTypeError
 from sfumato.files import write_atomically
 
 FORMAT = 3
 """Number of the file format; files of another one are refused."""
 IRRELEVANT = {"checkpoint", "decay", "n_threads"}
 """Parameters on which the result of ``fit`` does not depend."""
+NO_PARAMETERS = {"estimator", "sfumato", "chunks", "precision", "storage"} | {
+    "number of rows",
+    "number of features",
+    "checksum of the data",
+}
+"""What identifies a fit beside its parameters."""
+MOST_NAMED = 3
+"""Differences from another fit that a message names. Chosen by hand."""
 LEAST_PAUSE = 1.0
 """Seconds between two writes; chosen by hand."""
 PAUSE_PER_WRITE = 10.0
@@ -71,8 +79,9 @@ class Checkpoint:
     def open(cls, path: Any, identity: dict[str, Any], rng: np.random.RandomState) -> Checkpoint:
         """Checkpoint in a file, with the state that the file holds, if it exists."""
         if not isinstance(path, str | PathLike):
-            message = f"checkpoint={shown(path)} is not a path; give the path of a file, or None."
-            raise ParameterTypeError(message, "checkpoint", path)
+            given = Given("checkpoint", path)
+            message = Message(given, " is not a path; give the path of a file, or None.")
+            raise ParameterTypeError(message, *given)
         checkpoint = cls(Path(path), json.loads(json.dumps(identity)), rng.get_state())
         checkpoint._check_place()
         if checkpoint.path.exists():
@@ -169,16 +178,21 @@ class Checkpoint:
     def _compare(self, stored: dict[str, Any]) -> None:
         """Raise ValueError with the first differences between this fit and the stored one."""
         names = [*self.identity, *(name for name in stored if name not in self.identity)]
-        different = [
-            f"{name} was {stored.get(name)!r} and is {self.identity.get(name)!r}"
-            for name in names
-            if stored.get(name) != self.identity.get(name)
-        ]
-        if different:
-            raise self._error(
-                f"is of another fit: {'; '.join(different[:3])}. Give the same data and "
-                "parameters, or another path, or remove the file."
-            )
+        different = [name for name in names if stored.get(name) != self.identity.get(name)]
+        if not different:
+            return
+        parts: list[str | Option] = []
+        for name in different[:MOST_NAMED]:
+            parts += ["; " if parts else "", name if name in NO_PARAMETERS else Option(name)]
+            parts += [f" was {stored.get(name)!r} and is {self.identity.get(name)!r}"]
+        chunks = (", in chunks of the same size (", Option("chunk_rows"), ")")
+        raise self._error(
+            "is of another fit: ",
+            *parts,
+            ". Give the same data and parameters",
+            *(chunks if "chunks" in different else ()),
+            ", or another path, or remove the file.",
+        )
 
     def _check_place(self) -> None:
         """Raise at once if the file cannot be written."""
@@ -190,9 +204,9 @@ class Checkpoint:
                 "to."
             )
 
-    def _error(self, problem: str) -> ParameterError:
-        path = str(self.path)
-        return ParameterError(f"checkpoint={path!r} {problem}", "checkpoint", path)
+    def _error(self, *problem: str | Option) -> ParameterError:
+        given = Option("checkpoint", str(self.path))
+        return ParameterError(Message(given, " ", *problem), *given)
 
 
 class Place(NamedTuple):

@@ -36,6 +36,7 @@ from sfumato._warnings import (
     UnitNormWarning,
     UnstableFitWarning,
 )
+from sfumato.exceptions import Given, Message, Option
 from sfumato.memberships import Membership
 
 LEAST_ROWS = 20
@@ -61,12 +62,12 @@ class FitWarning:
     ----------
     category : type
         Category, from ``sfumato.exceptions``.
-    message : str
-        What was found, and what to do.
+    message : Message
+        What was found, and what to do; a string that knows where it names parameters.
     """
 
     category: type[ClusteringWarning]
-    message: str
+    message: Message
 
     def __str__(self) -> str:
         return f"{self.category.__name__}: {self.message}"
@@ -114,7 +115,7 @@ class Outcome:
             "converged": self.converged,
             "stability": self.stability,
             "warnings": [
-                {"category": each.category.__name__, "message": each.message}
+                {"category": each.category.__name__, "message": str(each.message)}
                 for each in self.warnings
             ],
         }
@@ -150,7 +151,7 @@ def outcome_of(
     reason = result.solution.outcome
     found: list[FitWarning] = []
     if reason is StopReason.OUT_OF_ITERATIONS:
-        found.append(FitWarning(NotConvergedWarning, str(reason)))
+        found.append(FitWarning(NotConvergedWarning, reason.value))
     n_clusters = len(result.solution.centers)
     if n_distinct < n_clusters:
         found.append(few_rows(n_distinct, n_clusters))
@@ -168,28 +169,30 @@ def raise_warnings(estimator: Any, found: Sequence[FitWarning]) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         level, frame = level + 1, frame.f_back
     for each in found:
-        message = f"{type(estimator).__name__}: {each.message}"
+        message = Message(f"{type(estimator).__name__}: ", each.message)
         warnings.warn(message, each.category, stacklevel=level)
 
 
 def warn_of_batch(estimator: Any, held: NDArray[np.intp], far: NDArray[np.intp]) -> None:
     """Warn of centers that a batch drew to others, or far away."""
     found = []
-    advice = (
-        "look for outliers and large weights in it, give larger batches, or a smaller "
-        f"decay={estimator.decay}"
+    advice = Message(
+        "look for outliers and large weights in it, give larger batches, or a smaller ",
+        Given("decay", estimator.decay),
+        ".",
     )
     if len(held):
         found.append(
             "this batch outweighs all that was learned before, and would have drawn the centers "
-            f"{_listed([*map(str, held)])} to the places of others; they stayed: {advice}"
+            f"{_listed([*map(str, held)])} to the places of others; they stayed: "
         )
     if len(far):
         found.append(
             f"this batch moved the centers {_listed([*map(str, far)])} farther than to the next "
-            f"center, so that they may have left their clusters: {advice}"
+            "center, so that they may have left their clusters: "
         )
-    raise_warnings(estimator, [FitWarning(MovedCentersWarning, text + ".") for text in found])
+    said = [FitWarning(MovedCentersWarning, Message(text, advice)) for text in found]
+    raise_warnings(estimator, said)
 
 
 def _about_clusters(
@@ -232,21 +235,26 @@ def collapse(sample: ResidentEngine, seen: Assignment) -> FitWarning | None:
     mean = float(np.average(largest, weights=weights[inside]))
     if mean * possible > 1 + ALIKE:
         return None
-    return FitWarning(
-        CollapseWarning,
+    message = Message(
         f"all memberships are alike: the largest of a row is {mean:.3g} on average, where "
-        f"{possible} equal ones are {1 / possible:.3g}, and the centers are drawn together; "
-        f"{harder(rule)}, or use REFCMFS with fuzzifier='auto'.",
+        f"{possible} equal ones are {1 / possible:.3g}, and the centers are drawn together; ",
+        harder(rule),
+        ", or use REFCMFS with ",
+        Option("fuzzifier", "auto"),
+        ".",
     )
+    return FitWarning(CollapseWarning, message)
 
 
-def harder(rule: Membership) -> str:
+def harder(rule: Membership) -> Message:
     """Advice how to make the memberships of a rule harder, with the present value."""
     for name in ("fuzzifier", "gamma"):
         value = getattr(rule, name, None)
         if value is not None:
-            return f"lower {name}, which is {value:.4g}"
-    return "lower n_active" if hasattr(rule, "n_active") else "give other initial centers"
+            return Message("lower ", Option(name), f", which is {value:.4g}")
+    if hasattr(rule, "n_active"):
+        return Message("lower ", Option("n_active"))
+    return Message("give other initial centers")
 
 
 def coincident_centers(pairs: NDArray[np.intp], n_clusters: int, rule: Membership) -> FitWarning:
@@ -256,60 +264,79 @@ def coincident_centers(pairs: NDArray[np.intp], n_clusters: int, rule: Membershi
     groups = [np.flatnonzero(place == k) for k in np.setdiff1d(pairs[:, 0], pairs[:, 1])]
     text = "; ".join(_listed([str(k) for k in group], " and ") for group in groups[:NAMED])
     fewer = n_clusters - len(np.unique(pairs[:, 1]))
-    return FitWarning(
-        CoincidentCentersWarning,
+    message = Message(
         f"centers {text} are in one place, so that only {fewer} of {n_clusters} clusters differ; "
-        f"use n_clusters={fewer}, or {harder(rule)}.",
+        "use ",
+        Option("n_clusters", fewer),
+        ", or ",
+        harder(rule),
+        ".",
     )
+    return FitWarning(CoincidentCentersWarning, message)
 
 
 def few_rows(count: int, n_clusters: int) -> FitWarning:
     """Warning that fewer rows are distinct than there are clusters."""
     rows = "row" if count == 1 else "rows"
-    return FitWarning(
-        FewRowsWarning,
-        f"X has only {count} distinct {rows} of positive weight, fewer than n_clusters="
-        f"{n_clusters}, so that some clusters have no rows and their centers repeat others; use "
-        f"n_clusters <= {count}.",
+    message = Message(
+        f"X has only {count} distinct {rows} of positive weight, fewer than ",
+        Given("n_clusters", n_clusters),
+        ", so that some clusters have no rows and their centers repeat others; use ",
+        Option("n_clusters"),
+        f" <= {count}.",
     )
+    return FitWarning(FewRowsWarning, message)
 
 
 def empty_clusters(empty: NDArray[np.intp], rows: NDArray[np.integer]) -> FitWarning:
     """Warning about clusters with no rows, or almost none."""
     counts = [{0: "no row", 1: "1 row"}.get(int(rows[k]), f"{rows[k]} rows") for k in empty]
     have = _listed([f"cluster {k} has {each}" for k, each in zip(empty, counts, strict=True)])
-    advice = f"use n_clusters={max(1, len(rows) - len(empty))}, or more starts (n_init)"
-    if (rows[empty] > 0).any():
-        advice += "; if these rows are outliers, use CappedREFCMFS"
-    return FitWarning(
-        EmptyClusterWarning,
-        f"{have}, where an average one has {rows.mean():.0f}; {advice}.",
+    outliers = "; if these rows are outliers, use CappedREFCMFS" if rows[empty].any() else ""
+    message = Message(
+        f"{have}, where an average one has {rows.mean():.0f}; use ",
+        Option("n_clusters", max(1, len(rows) - len(empty))),
+        ", or more starts (",
+        Option("n_init"),
+        f"){outliers}.",
     )
+    return FitWarning(EmptyClusterWarning, message)
 
 
 def unstable_fit(stability: float) -> FitWarning:
     """Warning that independent searches have ended with different clusters."""
-    return FitWarning(
-        UnstableFitWarning,
-        f"searches from independent seeds ended with different clusters (adjusted Rand index "
-        f"{stability:.2f}), so that others may come with another random_state; give more starts "
-        "(n_init=30) and keep the best, or another n_clusters.",
+    message = Message(
+        "searches from independent seeds ended with different clusters (adjusted Rand index "
+        f"{stability:.2f}), so that others may come with another ",
+        Option("random_state"),
+        "; give more starts (",
+        Option("n_init", 30),
+        ") and keep the best, or another ",
+        Option("n_clusters"),
+        ".",
     )
+    return FitWarning(UnstableFitWarning, message)
 
 
 def clipped_fuzzifier(rule: Membership, end: str) -> FitWarning:
     """Warning that the fuzzifier was clipped at the "lower" or the "upper" end of its range."""
     value = float(rule.get_params()["fuzzifier"])
-    meaning = {
-        "lower": "memberships are nearly hard; give a larger one, e.g. fuzzifier=1.1, if clusters "
-        "overlap",
-        "upper": "memberships are as soft as for clusters of one dimension; check the data for "
-        "outliers and for columns of other units, or give a smaller one, e.g. fuzzifier=1.5",
+    advice = {
+        "lower": Message(
+            "memberships are nearly hard; give a larger one, e.g. ",
+            Option("fuzzifier", 1.1),
+            ", if clusters overlap.",
+        ),
+        "upper": Message(
+            "memberships are as soft as for clusters of one dimension; check the data for outliers "
+            "and for columns of other units, or give a smaller one, e.g. ",
+            Option("fuzzifier", 1.5),
+            ".",
+        ),
     }
-    return FitWarning(
-        FuzzifierRangeWarning,
-        f"fuzzifier='auto' found {value:.4g}, the {end} end of its range: {meaning[end]}.",
-    )
+    found = f" found {value:.4g}, the {end} end of its range: "
+    message = Message(Given("fuzzifier", "auto"), found, advice[end])
+    return FitWarning(FuzzifierRangeWarning, message)
 
 
 def _about_rows(data: Data, names: Sequence[str] | None) -> Iterator[FitWarning]:
@@ -323,21 +350,21 @@ def _about_rows(data: Data, names: Sequence[str] | None) -> Iterator[FitWarning]
     if found is not None:
         column, share, ratio = found
         name = f"column {column}" if names is None else f"column {names[column]!r}"
-        yield FitWarning(
-            DominantFeatureWarning,
+        message = Message(
             f"{name} has {100 * share:.4g} % of the variance of all {data.n_features} columns, a "
             f"standard deviation {ratio:.2g} times that of the next, so that it makes the clusters "
             "alone; unless that is meant, scale the columns first: StandardScaler, or RobustScaler "
-            "if there are outliers.",
+            "if there are outliers."
         )
+        yield FitWarning(DominantFeatureWarning, message)
     # On a circle, outliers do not crowd together as on spheres of more dimensions.
     if data.n_features > 2 and has_unit_norms(data):
-        yield FitWarning(
-            UnitNormWarning,
+        message = Message(
             "all rows are vectors of length 1, so that distances are chords, sqrt(2 - 2 cosine), "
             "and none exceeds 2: do not scale the columns; rows far from all clusters are little "
-            "farther than others, so look at `outlier_scores_` beside `outliers_`.",
+            "farther than others, so look at `outlier_scores_` beside `outliers_`."
         )
+        yield FitWarning(UnitNormWarning, message)
 
 
 def _listed(items: list[str], last: str = ", ") -> str:

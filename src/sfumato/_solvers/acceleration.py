@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError, did_you_mean, shown
+from sfumato.exceptions import Given, Message, ParameterError, did_you_mean
 
 LEAST_CURVATURE = 1e-12
 """Smallest cosine between the shifts of centers and of gradient at which a pair is stored; below,
@@ -169,8 +169,9 @@ def resolve_acceleration(name: str | None, problem: Problem) -> Acceleration:
     known = {"auto": automatic, **ACCELERATIONS}
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known).replace("did", " Did", 1)
-        message = (
-            f"acceleration={shown(name)} is not known; use one of {sorted(known)}, or None.{hint}"
+        message = Message(
+            Given("acceleration", name),
+            f" is not known; use one of {sorted(known)}, or None.{hint}",
         )
         raise ParameterError(message, "acceleration", name)
     return known[name]()

@@ -19,6 +19,9 @@ from sfumato._engines.base import Engine
 from sfumato._problem import Statistics
 from sfumato._solvers.acceleration import Acceleration, PlainSteps
 from sfumato._typing import Floats
+from sfumato.exceptions import Message, Option
+
+TOL, MAX_ITER = Option("tol"), Option("max_iter")
 
 
 class StopReason(Enum):
@@ -32,12 +35,13 @@ class StopReason(Enum):
     'CONVERGED'
     """
 
-    CONVERGED = "Converged: the objective fell by less than `tol` of its value."
-    EXACT = "Converged: every row lies on a center, the objective is zero."
-    OUT_OF_ITERATIONS = (
-        "Stopped at `max_iter` before the objective settled; raise `max_iter` or loosen `tol`."
+    CONVERGED = Message("Converged: the objective fell by less than ", TOL, " of its value.")
+    EXACT = Message("Converged: every row lies on a center, the objective is zero.")
+    OUT_OF_ITERATIONS = Message(
+        *("Stopped at ", MAX_ITER, " before the objective settled; raise ", MAX_ITER),
+        *(" or loosen ", TOL, "."),
     )
-    STOPPED_BY_CALLBACK = "Stopped by a callback before the objective settled."
+    STOPPED_BY_CALLBACK = Message("Stopped by a callback before the objective settled.")
 
     def __str__(self) -> str:
         return str(self.value)

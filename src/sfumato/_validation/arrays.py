@@ -18,7 +18,7 @@ from sfumato._data import Data, check_sparse, computing_dtype, csr_or_dense, dis
 from sfumato._inspection import NotFinite, RangeSummary, check_range, or_float64, summarize_range
 from sfumato._origin import origin_of
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError, brief, shown
+from sfumato.exceptions import Given, Message, Option, ParameterError, brief, shown
 
 DATE_ADVICE = "drop the column, or encode it as a number, e.g. days since the first date"
 ALL_ZERO = "sample_weight is zero everywhere; at least one row needs a weight > 0."
@@ -56,23 +56,27 @@ def check_enough_rows(data: Data, n_clusters: int) -> None:
     check_row_count(data.n_rows, n_clusters)
     seen = distinct_rows(data, n_clusters)
     if len(seen) < n_clusters:
-        raise ParameterError(
-            f"X has only {len(seen)} distinct rows of positive weight, fewer than "
-            f"n_clusters={n_clusters}; use n_clusters <= {max(1, len(seen))}.",
-            "n_clusters",
-            n_clusters,
+        message = Message(
+            f"X has only {len(seen)} distinct rows of positive weight, fewer than ",
+            Given("n_clusters", n_clusters),
+            "; use ",
+            Option("n_clusters"),
+            f" <= {max(1, len(seen))}.",
         )
+        raise ParameterError(message, "n_clusters", n_clusters)
 
 
 def check_row_count(n_rows: int, n_clusters: int) -> None:
     """Raise if there are fewer rows than clusters."""
     if n_rows < n_clusters:
-        raise ParameterError(
-            f"n_samples={n_rows} is fewer than n_clusters={n_clusters}; give more rows or use "
-            f"n_clusters <= {n_rows}.",
-            "n_clusters",
-            n_clusters,
+        message = Message(
+            f"n_samples={n_rows} is fewer than ",
+            Given("n_clusters", n_clusters),
+            "; give more rows or use ",
+            Option("n_clusters"),
+            f" <= {n_rows}.",
         )
+        raise ParameterError(message, "n_clusters", n_clusters)
 
 
 def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:

@@ -21,7 +21,7 @@ from sfumato._validation.arrays import (
     largest_mass,
 )
 from sfumato._validation.chunks import check_new_chunks
-from sfumato.exceptions import ParameterError
+from sfumato.exceptions import Given, Message, ParameterError, message_of
 from sfumato.streams._base import Stream
 
 
@@ -106,11 +106,12 @@ def check_first_batch(data: Any, n_clusters: int) -> int:
     try:
         check_enough_rows(data, n_clusters)
     except ValueError as error:
-        raise ParameterError(
-            f"The first batch needs at least n_clusters={n_clusters} different rows, to which the "
-            f"centers are fitted: {error} Give a larger first batch; later ones may be of any "
-            "size.",
-            "n_clusters",
-            n_clusters,
-        ) from error
+        message = Message(
+            "The first batch needs at least ",
+            Given("n_clusters", n_clusters),
+            " different rows, to which the centers are fitted: ",
+            message_of(error),
+            " Give a larger first batch; later ones may be of any size.",
+        )
+        raise ParameterError(message, "n_clusters", n_clusters) from error
     return n_clusters

@@ -14,7 +14,7 @@ from sfumato._checks import is_auto, is_number, number_of, require_integer
 from sfumato._data import sparse_problem
 from sfumato._inspection import RangeSummary, check_range
 from sfumato._typing import Floats
-from sfumato.exceptions import ParameterError, one_line, shown
+from sfumato.exceptions import Given, Message, ParameterError, one_line, shown
 
 MOST_THREADS = 1 << 20
 """Threads that can be asked for; more than any machine has."""
@@ -44,7 +44,7 @@ def check_counts(estimator: Any) -> None:
 def _require_share(name: str, value: Any, meaning: str) -> None:
     """Raise unless ``value`` is a number in [0, 1)."""
     if not is_number(value, Real) or not 0 <= number_of(value) < 1:
-        message = f"{name}={shown(value)} must be a number in [0, 1): {meaning}."
+        message = Message(Given(name, value), f" must be a number in [0, 1): {meaning}.")
         raise ParameterError(message, name, value)
 
 

@@ -21,7 +21,7 @@ from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder
 from sfumato.memberships import DEFAULT_ACTIVE
-from sfumato.streams._npz import must_be_loaded
+from sfumato.streams._npz import loaded_format
 
 Model = BaseFuzzyClustering
 
@@ -58,7 +58,7 @@ def cluster_file(
     _require_writers(folder.names[0])
     folder.check()
     limit = default_limit(model.checkpoint is not None) if memory is None else memory
-    with translate_errors(source.path, memory) as warned:
+    with translate_errors(source.path) as warned:
         in_memory = _fits(source, limit, _most_memberships(model))
         table = source.table()
         place = None if model.checkpoint is None else stored_place(model.checkpoint)
@@ -93,12 +93,13 @@ def _fits(source: Source, limit: int, n_active: int) -> bool:
     if source.path.is_dir() or suffix not in ESTIMATED:
         return False
     needed = memory_of_whole(source, n_active)
-    if needed > limit and suffix == ".npz" and must_be_loaded(source.path, source.key):
+    form = loaded_format(source.path, source.key) if needed > limit and suffix == ".npz" else None
+    if form is not None:
         raise UserError(
-            f"{source.path} takes about {size_text(needed)} of memory, more than the "
-            f"{size_text(limit)} that may be used, and sparse arrays and those in Fortran order "
-            "cannot be streamed from .npz files; save the array as .npy in C order, or give "
-            f"--memory {size_text(1.1 * needed).replace(' ', '')}."
+            f"{source.path} holds a sparse array as {form.upper()}, which takes about "
+            f"{size_text(needed)} of memory, more than the {size_text(limit)} that may be used, "
+            "and cannot be read row by row; save it as CSR, scipy.sparse.save_npz(path, "
+            f"array.tocsr()), or give --memory {size_text(1.1 * needed).replace(' ', '')}."
         )
     return needed <= limit
 
@@ -130,7 +131,8 @@ class _InMemory(_Data):
 
     def __init__(self, table: Table, progress: FitProgress) -> None:
         super().__init__(progress)
-        chunk_rows = max(1, COLLECTED_BYTES // (8 * table.stored_columns))
+        probe = table.open(None, table.has_ids)
+        chunk_rows = max(1, int(COLLECTED_BYTES / max(1.0, probe.row_bytes)))
         self._stream = table.open(chunk_rows, table.has_ids)
         self._all = self._stream.collect()
         self.n_rows = int(self._all.rows.shape[0])
@@ -167,7 +169,7 @@ class _Streamed(_Data):
         probe = table.open(None, False)
         self._chunk_rows, written_rows = chunk_sizes(
             limit,
-            probe.dtype.itemsize * table.stored_columns,
+            probe.row_bytes,
             probe.n_features,
             model.n_clusters,
             _most_memberships(model),

@@ -47,8 +47,6 @@ class Table:
         Whether a column identifies the rows, rather than their numbers, counting from 0.
     ignored : tuple of str
         Columns left out because they hold no numbers.
-    stored_columns : int
-        Columns that are held in memory while a chunk is read.
     """
 
     open: Callable[[int | None, bool], Stream]
@@ -56,7 +54,6 @@ class Table:
     row_name: str
     has_ids: bool
     ignored: tuple[str, ...]
-    stored_columns: int
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ class Source:
             ids = self.id_column if with_ids else None
             return stream(self.path, columns=names, ids=ids, chunk_rows=chunk_rows, **options)
 
-        return self._table(opened, names, ignored, len(names))
+        return self._table(opened, names, ignored)
 
     def _is_text(self) -> bool:
         return self.path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
@@ -155,20 +152,18 @@ class Source:
             ids = place[self.id_column] if with_ids and self.id_column is not None else None
             return inner if names == available and ids is None else select(inner, ids=ids)
 
-        stored = whole.n_features + (len(names) if names != available else 0)
-        return self._table(opened, names, [], stored)
+        return self._table(opened, names, [])
 
     def _table(
         self,
         opened: Callable[[int | None, bool], Stream],
         names: Sequence[str],
         ignored: Sequence[str],
-        stored: int,
     ) -> Table:
         row_name = self.id_column or "row"
         row_name = "id" if row_name in RESERVED else row_name
         has_ids = self.id_column is not None
-        return Table(opened, tuple(names), row_name, has_ids, tuple(ignored), stored)
+        return Table(opened, tuple(names), row_name, has_ids, tuple(ignored))
 
     def _features(self, available: Sequence[str], hidden: Sequence[str] = ()) -> list[str]:
         """Names of the columns that are features, text or not."""

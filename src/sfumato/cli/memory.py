@@ -181,7 +181,7 @@ def _npz(source: Source) -> tuple[float, float]:
 
 
 def chunk_sizes(
-    limit: int, row_bytes: int, n_features: int, n_clusters: int, n_active: int
+    limit: int, row_bytes: float, n_features: int, n_clusters: int, n_active: int
 ) -> tuple[int, int]:
     """Rows of the chunks of a fit, and of the chunks whose results are written together.
 
@@ -192,8 +192,8 @@ def chunk_sizes(
     ----------
     limit : int
         Bytes that the process may take.
-    row_bytes : int
-        Bytes of a row in a chunk.
+    row_bytes : float
+        Bytes of a row in a chunk, on average.
     n_features, n_clusters, n_active : int
         Sizes of the problem.
 

@@ -30,6 +30,11 @@ PARAMETERS = (
 """Parameters of the estimators that are options of the command, of the same names."""
 
 
+def option_of(parameter: str) -> str:
+    """Option of the command for a parameter of that name."""
+    return f"--{parameter.replace('_', '-')}"
+
+
 class Method(NamedTuple):
     """An estimator, by its name in ``sfumato.estimators``, and parameters that make the method."""
 
@@ -55,8 +60,9 @@ def check_name(name: str) -> str:
     known = name.lower()
     if known in METHODS:
         return known
-    hint = did_you_mean(name, METHODS).replace("did", ". Did", 1)
-    raise ValueError(f"{name!r} is no method; use one of {', '.join(METHODS)}{hint}")
+    hint = did_you_mean(name, METHODS)
+    names = ", ".join(METHODS)
+    raise ValueError(f"{name!r} is no method; use one of {names}{'; ' if hint else ''}{hint}")
 
 
 def name_of(model: BaseFuzzyClustering) -> str:
@@ -85,7 +91,7 @@ def make_model(name: str, given: Mapping[str, Any]) -> BaseFuzzyClustering:
     for key in values.keys() - parameters_of(name):
         having = [other for other in METHODS if key in parameters_of(other)]
         raise UserError(
-            f"--{key.replace('_', '-')} is no option of --method {name}; leave it out, or choose "
+            f"{option_of(key)} is no option of --method {name}; leave it out, or choose "
             f"--method {' or '.join(having)}."
         )
     method = METHODS[name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import shlex
 import sys
 import warnings
@@ -20,10 +19,28 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from sfumato._inspection import NotFiniteError
-from sfumato.cli.methods import PARAMETERS, name_of
+from sfumato.cli.methods import PARAMETERS, name_of, option_of
 from sfumato.estimators._base import BaseFuzzyClustering
-from sfumato.exceptions import Option, ParameterError, StreamError, UserError, one_line
+from sfumato.exceptions import (
+    Message,
+    NoValue,
+    Option,
+    ParameterError,
+    UserError,
+    message_of,
+    one_line,
+)
 from sfumato.memberships import Hard
+
+OPTIONS = {name: option_of(name) for name in (*PARAMETERS, "columns", "exclude", "key")} | {
+    "separator": "--separator",
+    "decimal": "--decimal",
+    "header": "--no-header",
+    "ids": "--id-column",
+    "chunk_rows": "--memory",
+}
+"""Options of the command for parameters of estimators and keyword arguments of ``sfumato.stream``
+that messages of the library name."""
 
 LARGEST_SHOWN = 20
 """Clusters listed on the screen, the largest first; chosen by hand to fit on one page. The file
@@ -62,18 +79,16 @@ class Counts:
 
 
 @contextmanager
-def translate_errors(path: Path, memory: int | None = None) -> Iterator[list[dict[str, str]]]:
+def translate_errors(path: Path) -> Iterator[list[dict[str, str]]]:
     """Turn errors of the library into a UserError, and print warnings in one line each.
 
-    Keyword arguments that a message names are written as options of the command; the name of the
-    file is put in front of a message that does not have it.
+    Parameters that a message names are written as options of the command; the name of the file is
+    put in front of a message that does not have it.
 
     Parameters
     ----------
     path : Path
         The data.
-    memory : int, optional
-        Value of ``--memory``, if it was given.
 
     Yields
     ------
@@ -86,8 +101,8 @@ def translate_errors(path: Path, memory: int | None = None) -> Iterator[list[dic
         entry = {"category": category.__name__, "message": " ".join(str(message).split())}
         if entry not in warned:
             warned.append(entry)
-            text = with_options(one_line(entry["message"]))
-            print(f"sfumato: warning: {text}.", file=sys.stderr)
+            said = message_of(message) if isinstance(message, Warning) else Message(message)
+            print(f"sfumato: warning: {one_line(with_options(said))}.", file=sys.stderr)
 
     with warnings.catch_warnings():
         # Whatever was raised before in this process; ``keep`` leaves out what is repeated.
@@ -97,9 +112,6 @@ def translate_errors(path: Path, memory: int | None = None) -> Iterator[list[dic
             yield warned
         except FileNotFoundError as error:
             raise UserError(f"{one_line(error)}.") from error
-        except StreamError as error:
-            text = "".join(p if isinstance(p, str) else as_option(p) for p in error.parts)
-            raise UserError(_about(path, text)) from error
         except NotFiniteError as error:
             value = "a missing value (NaN)" if np.isnan(error.value) else f"the value {error.value}"
             raise UserError(
@@ -107,14 +119,14 @@ def translate_errors(path: Path, memory: int | None = None) -> Iterator[list[dic
                 "out the column with --exclude NAME."
             ) from error
         except ParameterError as error:
-            raise UserError(_about_option(error, memory)) from error
+            raise UserError(f"{one_line(with_options(message_of(error)))}.") from error
         except MemoryError as error:
             raise UserError(
                 f"{path}: there is not enough memory ({one_line(error)}); give fewer clusters or "
                 "columns, or a larger machine."
             ) from error
         except ValueError as error:
-            raise UserError(_about(path, str(error))) from error
+            raise UserError(_about(path, with_options(message_of(error)))) from error
 
 
 def _about(path: Path, message: str) -> str:
@@ -124,56 +136,21 @@ def _about(path: Path, message: str) -> str:
     return text if text.endswith("?") else f"{text}."
 
 
-def _about_option(error: ParameterError, memory: int | None) -> str:
-    """Message about a parameter, with options in place of parameters."""
-    text = one_line(error)
-    if error.name == "checkpoint" and "chunks was" in text and memory is None:
-        text += "; the chunks of streamed data depend on --memory: give the same one each time"
-    return f"{with_options(text, error.value)}."
+def with_options(message: Message) -> str:
+    """Text of a message, with the options of the command for the parameters that it names."""
+    return message.written(as_option)
 
 
-def with_options(text: str, value: object = None) -> str:
-    """Text in which parameters of the estimator are named as options.
-
-    Parameters
-    ----------
-    text : str
-        ``max_iter=3``, ``max_iter <= 3`` and ```max_iter``` become ``--max-iter 3``,
-        ``--max-iter <= 3`` and ``--max-iter``. Paths and quoted words stay as they are.
-    value : object, default=None
-        Value of the user's, which is not changed.
-    """
-    names = "|".join(PARAMETERS)
-
-    def option(found: re.Match[str]) -> str:
-        parameter = found["given"] or found["named"]
-        if parameter is None:
-            return found[0]
-        return option_of(parameter) + (" " if found["sign"] == "=" else found["sign"] or "")
-
-    pattern = (
-        r"(?<!\w)'[^']*'|\S*/\S*|"
-        rf"\b(?P<given>{names})(?P<sign>=| (?:<=|>=|<|>) )|`(?P<named>{names})`"
-    )
-    parts = text.split(repr(value)) if value is not None else [text]
-    return repr(value).join(re.sub(pattern, option, part) for part in parts)
-
-
-def option_of(parameter: str) -> str:
-    """Option of the command for a parameter of the estimator."""
-    return f"--{parameter.replace('_', '-')}"
-
-
-def as_option(advised: Option) -> str:
-    """Option of the command for a keyword argument of ``sfumato.stream``, with its value."""
-    name, value = advised
-    if name == "header":
-        return "--no-header"
-    if name == "exclude" and value is not None:
-        return " ".join(f"--exclude {shlex.quote(column)}" for column in value)
-    option = {"ids": "--id-column"}.get(name, option_of(name))
-    # As an escape where the character itself does not show: '\t'.
-    return option if value is None else f"{option} '{repr(value)[1:-1]}'"
+def as_option(named: Option) -> str:
+    """Parameter in a message as an option of the command, with its value; as it is if none is."""
+    option = OPTIONS.get(named.name)
+    if option is None:
+        return str(named)
+    if named.value is NoValue.NO_VALUE or named.name == "header":
+        return option
+    if named.name == "exclude":
+        return " ".join(f"{option} {shlex.quote(column)}" for column in named.value)
+    return f"{option} {named.text}"
 
 
 def summarize(
@@ -212,7 +189,7 @@ def summarize(
         "objective": float(model.objective_),
         "iterations": model.n_iter_,
         "converged": model.outcome_.converged,
-        "outcome": str(model.outcome_.reason),
+        "outcome": model.outcome_.reason.value,
         **results,
         **run,
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -65,14 +65,15 @@ class ArrayStream(Stream):
         probe = check_rows(self._slice(0, min(1, shape[0])), self.source)
         self.n_rows, self.n_features = int(shape[0]), int(shape[1])
         self.dtype, self.is_sparse = native(probe.dtype), bool(sp.issparse(probe))
-        self._rows = chunk_rows or default_rows(self._row_bytes())
+        self._rows = chunk_rows or default_rows(self.row_bytes)
         stored = _stored_rows(values)
         self._block = max(self._rows // stored, 1) * stored
 
-    def _row_bytes(self) -> float:
-        """Bytes of a row, on average."""
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in a chunk, on average."""
         if not self.is_sparse:
-            return self.dtype.itemsize * self.n_features
+            return super().row_bytes
         csr = self._values
         total = csr.data.nbytes + csr.indices.nbytes + csr.indptr.nbytes
         return float(total / max(1, csr.shape[0]))
@@ -255,18 +256,17 @@ class NpyStream(FileStream):
 
     def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
         path, header = self.paths[index], self._headers[index]
-        fill = _fill_by_columns if header.by_columns else _fill_by_rows
+        read = fill_by_columns if header.by_columns else _fill_by_rows
+
+        def fill(start: int, rows: NDArray[Any]) -> None:
+            if not read(file, header, start, rows):
+                raise StreamError(
+                    f"{path} ended between rows {start} and {start + len(rows)}, before its last "
+                    f"row, {header.shape[0] - 1}; start again, or work on a copy."
+                )
+
         with FileIO(path) as file:
-            for start in range(0, header.shape[0], self._rows):
-                count = min(self._rows, header.shape[0] - start)
-                rows = ring.rows(count, self.n_features, header.dtype)
-                if not fill(file, header, start, rows):
-                    raise StreamError(
-                        f"{path} ended between rows {start} and {start + count}, before its last "
-                        f"row, {header.shape[0] - 1}; start again, or work on a copy."
-                    )
-                rows = rows.astype(self.dtype, copy=False)
-                yield Chunk(rows=rows, weights=None, location=Location(str(path), start))
+            yield from filled_chunks(str(path), header, self._rows, ring, fill)
 
     def collect(self) -> Chunk:
         if len(self.paths) > 1 or not self.n_rows or self._headers[0].dtype != self.dtype:
@@ -278,13 +278,29 @@ class NpyStream(FileStream):
         return Chunk(rows=rows, weights=None, location=Location(self.source, 0))
 
 
+def filled_chunks(
+    source: str,
+    header: Header,
+    chunk_rows: int,
+    ring: BufferRing,
+    fill: Callable[[int, NDArray[Any]], None],
+) -> Iterator[Chunk]:
+    """Chunks of an array, in buffers that ``fill(start, rows)`` writes rows into."""
+    n_rows, n_features = header.shape
+    for start in range(0, n_rows, chunk_rows):
+        rows = ring.rows(min(chunk_rows, n_rows - start), n_features, header.dtype)
+        fill(start, rows)
+        rows = rows.astype(native(header.dtype), copy=False)
+        yield Chunk(rows=rows, weights=None, location=Location(source, start))
+
+
 def _fill_by_rows(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:
     """Read rows from row ``start`` on; return False if the file ends before."""
     before = start * rows.shape[1] * header.dtype.itemsize
     return _fill_bytes(file, header.offset + before, rows)
 
 
-def _fill_by_columns(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:
+def fill_by_columns(file: FileIO, header: Header, start: int, rows: NDArray[Any]) -> bool:
     """The same for a file in Fortran order: a slice of each column, then the transpose."""
     columns = np.empty((rows.shape[1], rows.shape[0]), header.dtype)
     for column, values in enumerate(columns):
@@ -329,6 +345,11 @@ class SelectedColumns(Stream):
         self.source, self.dtype, self.is_sparse = inner.source, inner.dtype, inner.is_sparse
         self.names, self.n_features = tuple(names), len(self._columns)
         self.n_rows = inner.n_rows
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in a chunk, before and after the selection."""
+        return self._inner.row_bytes + min(self._inner.row_bytes, super().row_bytes)
 
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._inner._read():

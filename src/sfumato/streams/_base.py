@@ -116,6 +116,11 @@ class Stream(ABC):
             self._sizes = sizes
             self.n_rows = sum(sizes)
 
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in a chunk, on average, with what is held while it is read."""
+        return self.dtype.itemsize * self.n_features
+
     def collect(self) -> Chunk:
         """Read all rows into memory.
 

@@ -1,42 +1,58 @@
 """Streams of .npz files, which are archives of .npy files.
 
-A file may be damaged, or made to do harm. What it says of itself is compared with its size before
-memory is allocated, and indices of sparse arrays are checked before compiled code follows them.
+Indices of sparse arrays are checked before compiled code follows them.
 """
 
 from __future__ import annotations
 
-import math
+import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
+from io import FileIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.exceptions import Option, StreamError, one_line
-from sfumato.streams._arrays import ArrayStream, Header, check_matrix, parse_header
+from sfumato._data import index_problem, offset_problem
+from sfumato.exceptions import StreamError, one_line
+from sfumato.streams._archives import (
+    BLOCK_BYTES,
+    StoredArray,
+    header_of,
+    name_of,
+    read_array,
+    reading,
+)
+from sfumato.streams._arrays import (
+    ArrayStream,
+    Header,
+    check_matrix,
+    fill_by_columns,
+    filled_chunks,
+)
 from sfumato.streams._base import Chunk, FileStream, Location, Stream, default_rows
 from sfumato.streams._rows import BEST_COMPRESSION, NUMBERS, BufferRing, native
 
 SPARSE = {
-    "csr": (sp.csr_array, ("data", "indices", "indptr")),
     "csc": (sp.csc_array, ("data", "indices", "indptr")),
     "bsr": (sp.bsr_array, ("data", "indices", "indptr")),
     "dia": (sp.dia_array, ("data", "offsets")),
     "coo": (sp.coo_array, ("data", "row", "col")),
 }
-"""Formats of ``scipy.sparse.save_npz``: the class of each, and its arrays."""
+"""Formats of ``scipy.sparse.save_npz`` other than CSR: the class of each, and its arrays."""
 
 
 def open_npz(path: Path, key: str | None = None, chunk_rows: int | None = None) -> Stream:
     """Rows of an array in an .npz file, or of a sparse one that ``scipy.sparse.save_npz`` wrote.
 
-    A sparse array, and one in Fortran order, whose rows are not one after the other in the file, is
-    loaded as a whole.
+    A sparse array of another format than CSR, whose rows are scattered over the file, is loaded as
+    a whole.
 
     Parameters
     ----------
@@ -47,22 +63,27 @@ def open_npz(path: Path, key: str | None = None, chunk_rows: int | None = None) 
     chunk_rows : int, optional
         Rows per chunk.
     """
-    with _reading(path), zipfile.ZipFile(path) as archive:
-        name = _name_of(archive, path, key)
+    with reading(path), zipfile.ZipFile(path) as archive:
+        name = name_of(archive, path, key)
         if name is None:
-            return LoadedNpz(_read_sparse(archive, path), path, chunk_rows)
-        header = _header_of(archive, name)
+            form = _format_of(archive)
+            if form == "csr":
+                return CsrNpzStream(path, archive, chunk_rows)
+            return LoadedNpz(_read_sparse(archive, path, form), path, chunk_rows)
+        header = header_of(archive, name)
         check_matrix(path, header.shape, header.dtype)
-        if header.by_columns:
-            return LoadedNpz(_read_array(archive, name), path, chunk_rows)
-        return NpzStream(path, name, header, chunk_rows)
+        kind = FortranNpzStream if header.by_columns else NpzStream
+        return kind(path, name, header, chunk_rows)
 
 
-def must_be_loaded(path: Path, key: str | None = None) -> bool:
-    """Whether an array has to be loaded as a whole; raises StreamError if it cannot be read."""
-    with _reading(path), zipfile.ZipFile(path) as archive:
-        name = _name_of(archive, path, key)
-        return name is None or _header_of(archive, name).by_columns
+def loaded_format(path: Path, key: str | None = None) -> str | None:
+    """Format of a sparse array that has to be loaded as a whole; None if it is streamed.
+
+    Raises StreamError if the file cannot be read.
+    """
+    with reading(path), zipfile.ZipFile(path) as archive:
+        form = "csr" if name_of(archive, path, key) is not None else _format_of(archive)
+        return None if form == "csr" else form
 
 
 class LoadedNpz(ArrayStream):
@@ -109,127 +130,212 @@ class NpzStream(FileStream):
         self._rows = chunk_rows or default_rows(header.dtype.itemsize * self.n_features)
 
     def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
-        path, (n_rows, n_features) = self.paths[index], self._header.shape
+        def fill(start: int, rows: NDArray[Any]) -> None:
+            array.fill(rows)
+            if start + len(rows) == self._header.shape[0]:
+                array.finish()
+
+        path = self.paths[index]
         with (
-            _reading(path),
+            reading(path),
             zipfile.ZipFile(path) as archive,
-            archive.open(f"{self._name}.npy") as member,
+            StoredArray(archive, self._name) as array,
         ):
-            member.read(self._header.offset)
-            for start in range(0, n_rows, self._rows):
-                rows = ring.rows(min(self._rows, n_rows - start), n_features, self._header.dtype)
-                _fill(member, rows.reshape(-1).view(np.uint8), self._name)
-                if start + len(rows) == n_rows:
-                    member.read(1)  # Compares the checksum.
-                rows = rows.astype(self.dtype, copy=False)
-                yield Chunk(rows=rows, weights=None, location=Location(self.source, start))
+            yield from filled_chunks(self.source, self._header, self._rows, ring, fill)
 
     def collect(self) -> Chunk:
         if not self.n_rows:
             return super().collect()
         self._check_unchanged()
-        with _reading(self.paths[0]), zipfile.ZipFile(self.paths[0]) as archive:
-            rows = _read_array(archive, self._name).astype(self.dtype, copy=False)
+        with reading(self.paths[0]), zipfile.ZipFile(self.paths[0]) as archive:
+            rows = read_array(archive, self._name).astype(self.dtype, copy=False)
         return Chunk(rows=rows, weights=None, location=Location(self.source, 0))
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Raise errors of a damaged archive, which can be of any kind, as StreamError."""
-    try:
-        yield
-    except (StreamError, FileNotFoundError):
-        raise
-    except Exception as error:
-        with path.open("rb") as file:
-            is_npy = file.read(6) == b"\x93NUMPY"
-        why = "it is an .npy file" if is_npy else one_line(error)
-        raise StreamError(f"{path} cannot be read as npz ({why}); check the file.") from error
+class FortranNpzStream(NpzStream):
+    """Rows of an array in Fortran order in an .npz file.
+
+    Its rows are scattered over the file, which cannot be read from just any place, so that the
+    first pass unpacks the array into a temporary file. That has no name: nothing is left of it when
+    the stream is gone, or the process.
+    """
+
+    def __init__(self, path: Path, name: str, header: Header, chunk_rows: int | None) -> None:
+        super().__init__(path, name, header, chunk_rows)
+        self._file: FileIO | None = None
+        self._turn = Lock()  # Passes at the same time share the place at which the file is read.
+
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
+        with self._turn:
+            file = self._file = self._file or self._unpack(self.paths[index])
+        header = self._header._replace(offset=0)
+
+        def fill(start: int, rows: NDArray[Any]) -> None:
+            with self._turn:
+                fill_by_columns(file, header, start, rows)
+
+        yield from filled_chunks(self.source, header, self._rows, ring, fill)
+
+    def _unpack(self, path: Path) -> FileIO:
+        file = self._temporary(partial(tempfile.TemporaryFile, buffering=0))
+        finalize(self, file.close)
+        with (
+            reading(path),
+            zipfile.ZipFile(path) as archive,
+            StoredArray(archive, self._name) as array,
+        ):
+            while block := array.member.read(BLOCK_BYTES):
+                self._temporary(partial(write_all, file, block))
+        return file
+
+    def _temporary(self, work: Callable[[], Any]) -> Any:
+        """Do something with the temporary file; raises StreamError if that fails."""
+        try:
+            return work()
+        except OSError as error:
+            raise StreamError(
+                f"{self.source} holds an array in Fortran order, which cannot be unpacked into a "
+                f"temporary file in {tempfile.gettempdir()} ({one_line(error)}); let TMPDIR name a "
+                "folder with more space, or save the array in C order."
+            ) from error
 
 
-def _name_of(archive: zipfile.ZipFile, path: Path, key: str | None) -> str | None:
-    """Name of the array to read; None for the arrays of a sparse one."""
-    names = [name.removesuffix(".npy") for name in archive.namelist()]
-    if key is None and {"format", "shape", "data"} <= {*names}:
-        return None
-    if key is None and len(names) == 1:
-        key = names[0]
-    if key is None or key not in names:
-        raise StreamError(
-            f"{path} holds the arrays {', '.join(names)}"
-            + (f", not {key}" if key else "")
-            + "; choose one with ",
-            Option("key"),
-            ".",
-        )
-    return key
+def write_all(file: FileIO, content: bytes) -> None:
+    """Write all bytes, however many a call takes."""
+    left = memoryview(content)
+    while len(left):
+        left = left[file.write(left) :]
 
 
-def _header_of(archive: zipfile.ZipFile, name: str) -> Header:
-    """Header of an array; raises ValueError if the array cannot be as large as it says."""
-    info = archive.getinfo(f"{name}.npy")
-    if info.file_size > BEST_COMPRESSION * (info.compress_size + 1):
-        raise ValueError(f"{name} is said to have {info.file_size} bytes, which cannot be")
-    with archive.open(info) as member:
-        header = parse_header(member)
-    if header.dtype.hasobject:
-        return header  # Refused by whoever looks at its type.
-    size = info.file_size - header.offset
-    if math.prod(header.shape) * header.dtype.itemsize != size:
-        raise ValueError(
-            f"{name}, of shape {header.shape} and type {header.dtype}, does not have the {size} "
-            "bytes that are there"
-        )
+class CsrNpzStream(FileStream):
+    """Rows of a CSR array in an .npz file, decompressed anew in every pass.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    archive : ZipFile
+        The file, open.
+    chunk_rows : int, optional
+        Rows per chunk.
+
+    Notes
+    -----
+    All column indices are checked before the first chunk. If one is out of range in a damaged file,
+    the checksum is the first error, as it is where the array is read as a whole.
+    """
+
+    is_sparse = True
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile, chunk_rows: int | None) -> None:
+        super().__init__([path])
+        self.n_rows, self.n_features = _read_shape(archive, path)
+        data, indices = (_vector_of(archive, name) for name in ("data", "indices"))
+        (n_data,), (n_indices,) = data.shape, indices.shape
+        offsets = read_array(archive, "indptr")
+        problem = offset_problem(offsets, self.n_rows, n_indices, n_data)
+        if problem is not None:
+            raise ValueError(problem)
+        self._offsets = offsets.astype(np.int64)
+        self.dtype = native(data.dtype)
+        stored = n_data * (data.dtype.itemsize + indices.dtype.itemsize) + self._offsets.nbytes
+        self._row_bytes = stored / max(1, self.n_rows)
+        self._rows = chunk_rows or default_rows(self._row_bytes)
+        self._checked = False
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in a chunk, on average."""
+        return self._row_bytes
+
+    def _read_file(self, index: int, ring: BufferRing) -> Iterator[Chunk]:
+        offsets, n_rows = self._offsets, len(self._offsets) - 1
+        with reading(self.paths[index]), zipfile.ZipFile(self.paths[index]) as archive:
+            if not self._checked:
+                self._check_indices(archive)
+                self._checked = True
+            with StoredArray(archive, "data") as data, StoredArray(archive, "indices") as indices:
+                for start in range(0, n_rows, self._rows):
+                    own = offsets[start : start + self._rows + 1]
+                    values, columns = (each.take(own[-1] - own[0]) for each in (data, indices))
+                    if start + len(own) > n_rows:
+                        data.finish()
+                    yield self._chunk(values, columns, own - own[0], start)
+
+    def collect(self) -> Chunk:
+        if not self.n_rows:
+            return super().collect()
+        self._check_unchanged()
+        with reading(self.paths[0]), zipfile.ZipFile(self.paths[0]) as archive:
+            columns = read_array(archive, "indices")
+            problem = index_problem("indices", columns[: self._offsets[-1]], self.n_features)
+            if problem is not None:
+                raise ValueError(problem)
+            values = read_array(archive, "data")
+        return self._chunk(values, columns, self._offsets, 0)
+
+    def _check_indices(self, archive: zipfile.ZipFile) -> None:
+        """Raise ValueError if a column index is out of range; reads all of them."""
+        problem, end = None, int(self._offsets[-1])
+        with StoredArray(archive, "indices") as indices:
+            for first in range(0, end, BLOCK_BYTES):
+                block = indices.take(min(BLOCK_BYTES, end - first))
+                problem = problem or index_problem("indices", block, self.n_features, first)
+            indices.finish()
+        if problem is not None:
+            raise ValueError(problem)
+
+    def _chunk(
+        self, values: NDArray[Any], columns: NDArray[Any], offsets: NDArray[Any], start: int
+    ) -> Chunk:
+        shape = len(offsets) - 1, self.n_features
+        rows = sp.csr_array((values.astype(self.dtype, copy=False), columns, offsets), shape=shape)
+        return Chunk(rows=rows, weights=None, location=Location(self.source, start))
+
+
+def _vector_of(archive: zipfile.ZipFile, name: str) -> Header:
+    """Header of an array of a CSR array; raises ValueError if it cannot be one."""
+    header = header_of(archive, name)
+    if len(header.shape) != 1:
+        raise ValueError(f"{name} has shape {header.shape}")
+    _check_type(name, header.dtype)
     return header
 
 
-def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    shape, by_columns, dtype, offset = _header_of(archive, name)
-    if dtype.hasobject:
-        raise ValueError(f"{name} holds objects")
-    content = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
-    with archive.open(f"{name}.npy") as member:
-        member.read(offset)
-        _fill(member, content, name)
-        member.read(1)  # Compares the checksum.
-    values = content.view(dtype) if content.size else np.empty(0, dtype)
-    return values.reshape(shape, order="F" if by_columns else "C")
+def _check_type(name: str, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError if an array of a sparse array has another type than it should have."""
+    if dtype.kind not in (NUMBERS if name == "data" else "iu"):
+        raise ValueError(f"{name} is of type {dtype}")
 
 
-def _fill(member: Any, content: NDArray[np.uint8], name: str) -> None:
-    """Read bytes into an array; raises ValueError if the file ends before."""
-    left = content.data
-    while len(left):
-        read = member.readinto(left)
-        if not read:
-            raise ValueError(f"{name} ends too early")
-        left = left[read:]
+def _format_of(archive: zipfile.ZipFile) -> str:
+    """Format of a sparse array."""
+    form = read_array(archive, "format").item()
+    form = form.decode("ascii") if isinstance(form, bytes) else form
+    if form not in SPARSE and form != "csr":
+        raise ValueError(f"its format, {form!r}, is not known")
+    return str(form)
 
 
-def _read_sparse(archive: zipfile.ZipFile, path: Path) -> sp.csr_array:
-    kind = _read_array(archive, "format").item()
-    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
-    if kind not in SPARSE:
-        raise ValueError(f"its format, {kind!r}, is not known")
+def _read_sparse(archive: zipfile.ZipFile, path: Path, kind: str) -> sp.csr_array:
     form, names = SPARSE[kind]
     shape = _read_shape(archive, path)
-    arrays: dict[str, Any] = {name: _read_array(archive, name) for name in names}
+    arrays: dict[str, Any] = {name: read_array(archive, name) for name in names}
     for name, values in arrays.items():
-        if values.dtype.kind not in (NUMBERS if name == "data" else "iu"):
-            raise ValueError(f"{name} is of type {values.dtype}")
+        _check_type(name, values.dtype)
     data, *indices = arrays.values()
     if kind == "coo":  # Its constructor checks all indices.
         indices = [tuple(indices)]
     elif kind == "dia" and indices[0].size and np.abs(indices[0]).max() >= max(shape):
         raise ValueError("diagonals are outside of the matrix")
     matrix = form((data, *indices), shape=shape)
-    if kind in ("csr", "csc", "bsr"):
+    if kind in ("csc", "bsr"):
         matrix.check_format(full_check=True)
     return sp.csr_array(matrix)
 
 
 def _read_shape(archive: zipfile.ZipFile, path: Path) -> tuple[int, int]:
-    shape = _read_array(archive, "shape")
+    shape = read_array(archive, "shape")
     if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
         raise ValueError(f"its shape is {shape.tolist()}")
     n_rows, n_columns = map(int, shape)

@@ -54,8 +54,9 @@ def stream(
     source : path, sequence of paths, array-like, table, iterable, callable or Stream
         - A path that ends in .npy, .npz, .parquet, .pq, .csv, .tsv (both also with .gz) or .zarr, a
           folder of Parquet files (sorted by name, subfolders included; names that begin with a dot
-          or an underscore are left out), or a sequence of paths of one kind. An array of an .npz
-          file that is sparse or in Fortran order is loaded.
+          or an underscore are left out), or a sequence of paths of one kind. Of .npz files,
+          sparse arrays of another format than CSR are loaded, and those in Fortran order are
+          unpacked into a temporary file.
         - An object with ``shape``, ``dtype`` and slices: an array, a memory map, CSR, Zarr, HDF5.
         - A table of pandas, polars or pyarrow.
         - An object that can be iterated again and again and yields chunks: arrays, CSR, tables, or

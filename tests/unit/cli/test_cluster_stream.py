@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from click.testing import CliRunner
 from pyarrow import parquet
 from sklearn.metrics import adjusted_rand_score
@@ -70,6 +72,18 @@ def write(frame, kind):
     else:
         np.save("rows.npy", frame.assign(name=range(len(frame))).to_numpy(np.float64))
     return "rows" if kind == "folder" else f"rows.{kind}"
+
+
+def assert_same_results(one, two, *words):
+    """Two files are streamed, the first with some options, to the same results."""
+    for path, options in ((one, words), (two, ())):
+        result = run(path, *options)
+        assert "Streamed in" in result.stdout, result.stderr
+    for name in ("labels", "memberships", "centers"):
+        first, second = (
+            Path(f"{Path(f).stem}-clusters/{name}.csv").read_bytes() for f in (one, two)
+        )
+        assert first == second
 
 
 class TestSameAsInMemory:
@@ -234,22 +248,42 @@ class TestChoice:
         assert mapped == N_ROWS * 120
         assert memory.memory_of_whole(Source(path, exclude=("x0",)), 1) - memory.BASE > numbers
 
-    def test_npz_in_fortran_order_is_not_streamed(self):
-        np.savez("rows.npz", X=np.zeros((20_000_000, 2), dtype=np.int8, order="F"))
-        result = run("rows.npz", "--memory", "260MB")
-        assert_fails(result, "rows.npz", "cannot be streamed", "save the array as .npy", "--memory")
+    @pytest.mark.parametrize("form", ["csc", "coo", "bsr", "dia"])
+    def test_sparse_arrays_without_rows_are_loaded_or_refused(self, form):
+        """A difference of 2 GB between a file and the memory that may be used is simulated."""
+        sp.save_npz("rows.npz", sp.eye_array(900, 900).asformat(form))
+        with mock.patch.object(cluster, "memory_of_whole", return_value=3 * 10**9):
+            result = run("rows.npz", "--memory", "1GB")
+        assert_fails(result, f"rows.npz holds a sparse array as {form.upper()}", "about 3 GB",
+                     "tocsr()", "or give --memory 3.3GB")  # fmt: skip
 
     @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-    def test_npz_is_streamed_as_npy(self, frame, save, streaming):
+    @pytest.mark.usefixtures("streaming")
+    def test_npz_in_fortran_order_is_streamed(self, frame, save):
         rows = np.ascontiguousarray(frame[["a", "b", "c"]])
-        np.save("one.npy", rows)
-        save("two.npz", X=rows, y=rows[:, 0])
-        run("one.npy")
-        result = run("two.npz", "--key", "X")
-        assert "Streamed in" in result.stdout, result.stderr
-        for name in ("labels", "memberships", "centers"):
-            one, two = (Path(f"{f}-clusters/{name}.csv").read_bytes() for f in ("one", "two"))
-            assert one == two
+        save("one.npz", X=np.asfortranarray(rows))
+        np.savez("two.npz", X=rows)
+        assert_same_results("one.npz", "two.npz")
+
+    def test_wide_sparse_rows_need_little_memory(self):
+        """A row of 100,000 columns takes 800 kB if it is not sparse, 256 of them 200 MB."""
+        columns = np.random.default_rng(0).integers(0, 30_000, size=(3000, 5))
+        columns += 30_000 * (np.arange(3000) % 3)[:, None]
+        rows = np.repeat(np.arange(3000), 5)
+        values = sp.coo_array((np.ones(15_000), (rows, columns.ravel())), shape=(3000, 100_000))
+        sp.save_npz("rows.npz", values.tocsr())
+        with mock.patch.object(cluster, "_fits", return_value=False):
+            result = run("rows.npz", "--memory", "1GB", "--max-iter", "3", "--n-init", "1")
+        assert result.exit_code == 0, result.stderr
+        assert "Streamed in" in result.stdout
+
+    @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+    @pytest.mark.usefixtures("streaming")
+    def test_npz_is_streamed_as_npy(self, frame, save):
+        rows = np.ascontiguousarray(frame[["a", "b", "c"]])
+        save("one.npz", X=rows, y=rows[:, 0])
+        np.save("two.npy", rows)
+        assert_same_results("one.npz", "two.npy", "--key", "X")
 
     def test_results_that_cannot_fit_are_refused_before_the_fit(self, frame, monkeypatch):
         monkeypatch.setattr(
@@ -332,7 +366,7 @@ class TestErrors:
         assert run(path, *words, "--output", "one").exit_code == 0
         result = run(path, *words, "--seed", "3", "--output", "two")
         assert_fails(result, "--checkpoint 'fit.ckpt' is of another fit",
-                     "random_state was 0 and is 3")  # fmt: skip
+                     "--random-state was 0 and is 3")  # fmt: skip
         assert_fails(
             run(path, "--exclude", "name", "--checkpoint", "no/fit.ckpt"), "--checkpoint 'no/"
         )

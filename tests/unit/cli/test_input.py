@@ -86,7 +86,7 @@ class TestRead:
         np.testing.assert_array_equal(read(Source(one)).values, values)
         two = write({"X": values, "y": np.ones(3)}, "two.npz")
         np.testing.assert_array_equal(read(Source(two, key="X")).values, values)
-        with pytest.raises(ERRORS, match=r"holds the arrays X, y; choose one with key="):
+        with pytest.raises(ERRORS, match=r"holds the arrays X, y; choose one with `key`"):
             read(Source(two))
         with pytest.raises(ERRORS, match=r"holds the arrays X, y, not Z; choose"):
             read(Source(two, key="Z"))

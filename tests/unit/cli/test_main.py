@@ -17,8 +17,6 @@ from click.testing import CliRunner
 
 from sfumato import CappedREFCMFS
 from sfumato.cli import main as cli
-from sfumato.cli.methods import METHODS, PARAMETERS, parameters_of
-from sfumato.cli.report import option_of
 from sfumato.metrics import clustering_accuracy
 
 CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -241,26 +239,14 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "fragments"),
         [
-            ([0], ["--n-clusters 0 must be at least 1"]),
-            ([91], ["n_samples=90 is fewer than --n-clusters 91"]),
-            ([3, "--n-active", 4], ["--n-active 4 exceeds --n-clusters 3"]),
-            ([3, "--fuzzifier", 1], ["--fuzzifier 1.0 must be larger than 1"]),
-            ([3, "--n-init", 0], ["--n-init 0 must be at least 1"]),
-            ([3, "--max-iter", 0], ["--max-iter 0 must be at least 1"]),
-            ([3, "--n-threads", 0], ["--n-threads 0 must be at least 1"]),
-            ([3, "--tol", 2], ["--tol 2.0 must be"]),
+            ([91], ["n_samples=90 is fewer than --n-clusters 91", "use --n-clusters <= 90"]),
+            ([3, "--n-active", 4], ["--n-active 4 exceeds --n-clusters 3", "1 <= --n-active <="]),
         ],
         ids=lambda words: " ".join(map(str, words[-2:])),
     )
     def test_parameters_are_named_as_options(self, csv, words, fragments):
         assert_fails(run("cluster", csv, "--exclude", "name", "-k", *words), *fragments)
         assert names_here() == ["blobs.csv"]
-
-    def test_every_parameter_has_its_option(self):
-        command = cli.program().commands["cluster"]
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert set(map(option_of, PARAMETERS)) <= known
-        assert set(PARAMETERS) <= set().union(*map(parameters_of, METHODS))
 
     @pytest.mark.parametrize("memory", ["1GB", "300MB"], ids=["in memory", "streamed"])
     def test_words_of_the_user_are_not_changed(self, blobs, memory, monkeypatch):
@@ -342,7 +328,7 @@ class TestProcess:
     def test_cluster(self, csv):
         result = run_process("cluster", csv, "--n-clusters", 3, "--exclude", "name")
         assert result.returncode == 0
-        assert result.stderr == "", "no bar where nobody watches"
+        assert "\x1b" not in result.stderr, "no bar where nobody watches"
         assert len(pd.read_csv("blobs-clusters/labels.csv")) == 90
 
     @pytest.mark.slow

@@ -1,5 +1,6 @@
 """``--method``: laws over all methods of the command."""
 
+import inspect
 import json
 from pathlib import Path
 
@@ -8,13 +9,25 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from sfumato import stream
 from sfumato.cli import cluster, memory
 from sfumato.cli import main as cli
-from sfumato.cli.methods import DEFAULT, METHODS, PARAMETERS, make_model, name_of, parameters_of
+from sfumato.cli.methods import (
+    DEFAULT,
+    METHODS,
+    PARAMETERS,
+    make_model,
+    name_of,
+    option_of,
+    parameters_of,
+)
+from sfumato.cli.report import OPTIONS
 from sfumato.datasets import make_blobs_with_outliers
 
 OWN = {"n_active": 2, "fuzzifier": 1.5, "cap": 3.0, "gamma": 2.0}
 """Parameters that some methods have."""
+KEYWORDS = inspect.signature(stream).parameters.keys() - {"source", "weights"}
+"""Keyword arguments of ``stream`` that have an option."""
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +40,6 @@ def file_of_blobs(tmp_path, monkeypatch):
 def run(*words):
     command = ["cluster", "rows.csv", "-k", "3", "--force", "--output", "out", *map(str, words)]
     return CliRunner().invoke(cli.program(), command)
-
-
-def option(name):
-    return f"--{name.replace('_', '-')}"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -58,14 +67,16 @@ def test_every_method_runs_and_tells_what_it_found(method, streamed, monkeypatch
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", OWN)
 def test_options_reach_the_method_or_are_refused(method, name):
-    result = run("--method", method, option(name), OWN[name])
+    result = run("--method", method, option_of(name), OWN[name])
     if name in parameters_of(method):
         assert result.exit_code == 0, result.stderr
         summary = json.loads(Path("out/summary.json").read_text())
         assert summary["parameters"][name] == OWN[name]
         return
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"sfumato: {option(name)} is no option of --method {method}; ")
+    assert result.stderr.startswith(
+        f"sfumato: {option_of(name)} is no option of --method {method}; "
+    )
     assert result.stderr.count("\n") == 1
     assert "choose --method " in result.stderr
 
@@ -85,7 +96,7 @@ def test_the_default_is_the_robust_method():
 @pytest.mark.parametrize(
     ("words", "fragments"),
     [
-        (["--method", "kmeans"], ["'kmeans' is no method", *METHODS, "Did you mean 'k-means'?"]),
+        (["--method", "kmeans"], ["'kmeans' is no method", *METHODS, "; did you mean 'k-means'?"]),
         (["--method", "qqqq"], ["'qqqq' is no method; use one of", *METHODS]),
         (["--robust"], ["--robust is gone", "--method capped-refcmfs", "leave it out"]),
     ],
@@ -116,3 +127,23 @@ def test_a_file_of_equal_rows_is_said_to_be_one(method, streamed, monkeypatch):
     assert ("Streamed" in result.stdout) is streamed
     (warning,) = json.loads(Path("out/summary.json").read_text())["warnings"]
     assert warning["category"] == "FewRowsWarning"
+
+
+def test_every_option_that_messages_name_is_known():
+    options = cli.program().commands["cluster"].params
+    known = {word for option in options for word in (*option.opts, *option.secondary_opts)}
+    assert set(OPTIONS.values()) <= known
+    assert {*PARAMETERS, *KEYWORDS} <= OPTIONS.keys()
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS)
+def test_an_error_of_every_parameter_names_its_option(parameter):
+    option = option_of(parameter)
+    bad = "no/such.ckpt" if parameter == "checkpoint" else -1
+    method = next(name for name in METHODS if parameter in parameters_of(name))
+    result = run(option, bad, "--method", method)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert option in result.stderr
+    assert f"{parameter}=" not in result.stderr
+    assert f"`{parameter}`" not in result.stderr

@@ -1,5 +1,6 @@
 """Progress of a fit: the forecast, passes over a stream, and starts in memory."""
 
+import threading
 import time
 from contextlib import nullcontext
 
@@ -15,6 +16,8 @@ from sfumato.cli import progress as module
 from sfumato.cli.progress import FitProgress, Trend
 
 N_ROWS = 2000
+LONG = 120.0
+"""Seconds after which an event that must come counts as missed."""
 
 
 def test_trend():
@@ -94,19 +97,31 @@ class TestLines:
         monkeypatch.setattr(module, "PAUSE", 0.05)
         monkeypatch.setattr(module, "LONGEST_PAUSE", 0.05)
 
-    def slow_run(self, progress, seconds):
+    @pytest.fixture
+    def printed(self, monkeypatch):
+        """Lines so far, as an event that one has come."""
+        event, original = threading.Event(), FitProgress._print
+
+        def print_line(progress, text):
+            original(progress, text)
+            event.set()
+
+        monkeypatch.setattr(FitProgress, "_print", print_line)
+        return event
+
+    def slow_run(self, progress, wait):
         with progress.shown():
             progress.begin("drawing rows", 10)
             progress.advance(5)
-            time.sleep(seconds)
+            wait()
             progress.end(10)
             progress.teardown(None, None)
 
     @pytest.mark.usefixtures("often")
-    def test_lines_come_now_and_then(self, capsys):
-        self.slow_run(FitProgress(1e-7), 0.4)
+    def test_lines_come_now_and_then(self, capsys, printed):
+        self.slow_run(FitProgress(1e-7), lambda: printed.wait(LONG))
         lines = capsys.readouterr().err.splitlines()
-        assert len(lines) >= 3, "of 8 pauses, and the ends of two parts"
+        assert len(lines) >= 3, "one or more while it waits, and the ends of two parts"
         assert lines[0].startswith("sfumato: drawing rows, 5 of 10 rows, ")
         assert "; 1 passes, 0:0" in lines[0]
         assert lines[-2].startswith("sfumato: inspected 10 rows in 0:0")
@@ -114,12 +129,12 @@ class TestLines:
         assert "\x1b" not in "".join(lines)
 
     def test_a_short_run_prints_nothing(self, capsys):
-        self.slow_run(FitProgress(1e-7), 0.1)
+        self.slow_run(FitProgress(1e-7), lambda: time.sleep(0.1))
         assert capsys.readouterr().err == ""
 
     @pytest.mark.usefixtures("often")
     def test_quiet(self, capsys):
-        self.slow_run(FitProgress(1e-7, quiet=True), 0.2)
+        self.slow_run(FitProgress(1e-7, quiet=True), lambda: time.sleep(0.2))
         assert capsys.readouterr().err == ""
 
     def test_quiet_on_a_terminal(self, monkeypatch):
@@ -127,17 +142,28 @@ class TestLines:
         assert isinstance(FitProgress(1e-7).shown(), Live)
         assert isinstance(FitProgress(1e-7, quiet=True).shown(), nullcontext)
 
-    def test_a_line_in_between_puts_off_the_next(self, capsys, monkeypatch):
-        monkeypatch.setattr(module, "PAUSE", 3.0)
+    @pytest.mark.usefixtures("often")
+    def test_a_line_in_between_puts_off_the_next(self, capsys, monkeypatch, printed):
+        """By a clock of its own, which the speed of the machine does not change."""
+        now = 1000.0
+        monkeypatch.setattr(module.time, "monotonic", lambda: now)
         progress = FitProgress(1e-7)
         with progress.shown():
-            time.sleep(1.0)
+            now += 0.04
             progress._print("in between")
-            time.sleep(2.1)  # Longer than what was left of the first pause.
-        assert capsys.readouterr().err == "sfumato: in between\n"
+            printed.clear()
+            now += 0.03  # Beyond the first pause, not beyond that after the line in between.
+            assert not printed.wait(0.2)
+            now += 0.04
+            assert printed.wait(LONG)
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0] == "sfumato: in between"
+        assert lines[1].startswith("sfumato: reading the data; ")
 
     def test_pauses_grow_with_the_run(self, monkeypatch):
         now = 1000.0
+        monkeypatch.setattr(module, "PAUSE", 10.0)
+        monkeypatch.setattr(module, "LONGEST_PAUSE", 60.0)
         monkeypatch.setattr(module.time, "monotonic", lambda: now)
         progress = FitProgress(1e-7)
         for elapsed, pause in ((0, 10), (50, 10), (200, 20), (5000, 60)):

@@ -6,25 +6,8 @@ from pathlib import Path
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sfumato.cli.report import as_option, found, translate_errors, with_options
-from sfumato.exceptions import Option, ParameterError, StreamError, UserError
-
-ANOTHER = "checkpoint='a' is of another fit: {}. Give the same data and parameters."
-
-
-@pytest.mark.parametrize(
-    ("difference", "memory", "hinted"),
-    [
-        ("n_clusters was 3 and is 4", None, False),
-        ("chunks was '2 of up to 10 rows' and is '4 of up to 5 rows'", None, True),
-        ("chunks was '2 of up to 10 rows' and is '4 of up to 5 rows'", 10**9, False),
-    ],
-)
-def test_the_hint_at_memory_is_for_other_chunks(difference, memory, hinted):
-    with pytest.raises(UserError) as caught, translate_errors(Path("rows.csv"), memory):
-        raise ParameterError(ANOTHER.format(difference), "checkpoint", "a")
-    assert str(caught.value).startswith("--checkpoint 'a' is of another fit")
-    assert ("depend on --memory" in str(caught.value)) is hinted
+from sfumato.cli.report import OPTIONS, as_option, found, translate_errors
+from sfumato.exceptions import Given, Message, Option, ParameterError, StreamError, UserError
 
 
 def test_warnings_are_printed_once_in_a_line_and_kept(capsys):
@@ -33,17 +16,19 @@ def test_warnings_are_printed_once_in_a_line_and_kept(capsys):
 
     with translate_errors(Path("rows.csv")) as warned:
         for _ in range(2):
-            warnings.warn(
-                "two centers\nin one place; lower `n_clusters`.", OwnWarning, stacklevel=1
-            )
-        warnings.warn("stopped at max_iter=3", ConvergenceWarning, stacklevel=1)
+            message = Message("two centers\nin one place; lower ", Option("n_clusters"), ".")
+            warnings.warn(message, OwnWarning, stacklevel=1)
+        warnings.warn(Message("at ", Given("max_iter", 3)), ConvergenceWarning, stacklevel=1)
+        warnings.warn("max_iter=4", ConvergenceWarning, stacklevel=1)
     assert warned == [
         {"category": "OwnWarning", "message": "two centers in one place; lower `n_clusters`."},
-        {"category": "ConvergenceWarning", "message": "stopped at max_iter=3"},
+        {"category": "ConvergenceWarning", "message": "at max_iter=3"},
+        {"category": "ConvergenceWarning", "message": "max_iter=4"},
     ]
     assert capsys.readouterr().err == (
         "sfumato: warning: two centers in one place; lower --n-clusters.\n"
-        "sfumato: warning: stopped at --max-iter 3.\n"
+        "sfumato: warning: at --max-iter 3.\n"
+        "sfumato: warning: max_iter=4.\n"
     )
 
 
@@ -71,13 +56,6 @@ def test_only_options_of_an_error_are_translated():
     assert str(caught.value) == "columns=.csv: 'tol=3' is no number; use --columns."
 
 
-def test_words_of_the_user_stay_in_errors_about_parameters():
-    text = "checkpoint='tol=1/x' is of another fit: max_iter=3; use n_active <= 2, or `tol`"
-    assert with_options(text, "tol=1/x") == (
-        "--checkpoint 'tol=1/x' is of another fit: --max-iter 3; use --n-active <= 2, or --tol"
-    )
-
-
 @pytest.mark.parametrize(
     ("sizes", "outliers", "sure", "text"),
     [
@@ -95,13 +73,31 @@ def test_what_was_found(sizes, outliers, sure, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "/data/tol/a.csv is no file",
-        "The checkpoint runs/tol=1/cap=2/fit.ckpt cannot be written",
-        "tol=1/rows.csv: a word",
-        "column 'tol=3' is no number",
-        "tolerance=3 and max_iters=4",
+        "/data/tol/a.csv is no file.",
+        "The checkpoint runs/tol=1/cap=2/fit.ckpt cannot be written.",
+        "column 'tol=3' is no number.",
+        "max_iter=3 and `tol` of somebody's own.",
+        "tol",
     ],
 )
-def test_paths_and_quoted_words_are_not_rewritten(text):
-    assert with_options(text) == text
-    assert with_options(f"{text}; max_iter=3 is wrong") == f"{text}; --max-iter 3 is wrong"
+@pytest.mark.parametrize("kind", [ValueError, ParameterError, StreamError, FileNotFoundError])
+def test_no_word_of_a_sentence_is_replaced(text, kind):
+    with pytest.raises(UserError) as caught, translate_errors(Path("rows.csv")):
+        raise kind(text)
+    assert str(caught.value).removeprefix("rows.csv: ") == text.removesuffix(".") + "."
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS.items())
+def test_parameters_become_options(name, option):
+    value = ["a"] if name == "exclude" else 3
+    text = option if name == "header" else f"{option} {'a' if name == 'exclude' else 3}"
+    message = Message(f"/data/{name}/{name}=3: ", Option(name, value), " or ", Option(name))
+    with pytest.raises(UserError) as caught, translate_errors(Path("rows.csv")):
+        raise ParameterError(message, name, value)
+    assert str(caught.value) == f"/data/{name}/{name}=3: {text} or {option}."
+
+
+def test_parameters_without_an_option_stay():
+    with pytest.raises(UserError) as caught, translate_errors(Path("rows.csv")):
+        raise ParameterError(Message(Given("decay", 2), " is too large; see ", Option("decay")))
+    assert str(caught.value) == "decay=2 is too large; see `decay`."

@@ -169,7 +169,7 @@ def test_a_generator_as_random_state(again: str, sweeps: Sweeps, tmp_path: Path)
 def test_another_generator_is_refused(sweeps: Sweeps, tmp_path: Path) -> None:
     path = tmp_path / "state"
     REFCMFS(4, n_active=3, random_state=np.random.RandomState(3), checkpoint=path).fit(X)
-    with pytest.raises(ValueError, match="random_state was"):
+    with pytest.raises(ValueError, match="`random_state` was"):
         REFCMFS(4, n_active=3, random_state=np.random.RandomState(4), checkpoint=path).fit(X)
 
 

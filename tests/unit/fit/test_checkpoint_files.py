@@ -52,12 +52,15 @@ def as_stream(rows: Any, chunk_rows: int = 50) -> Any:
 
 
 OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
-    "n_clusters": (lambda: (clone(BASE).set_params(n_clusters=5), X, None), "n_clusters was 4"),
-    "random_state": (lambda: (clone(BASE).set_params(random_state=1), X, None), "random_state was"),
+    "n_clusters": (lambda: (clone(BASE).set_params(n_clusters=5), X, None), "`n_clusters` was 4"),
+    "random_state": (
+        lambda: (clone(BASE).set_params(random_state=1), X, None),
+        "dom_state` was",
+    ),
     "no seed": (lambda: (clone(BASE).set_params(random_state=None), X, None), "and is None"),
-    "cap": (lambda: (clone(BASE).set_params(loss__cap=2.5), X, None), r"cap was 3\.0 and is 2\.5"),
-    "loss": (lambda: (clone(BASE).set_params(loss="l21"), X, None), "loss was 'Capped'"),
-    "tol": (lambda: (clone(BASE).set_params(tol=1e-3), X, None), "tol was 1e-07 and is 0.001"),
+    "cap": (lambda: (clone(BASE).set_params(loss__cap=2.5), X, None), r"cap` was 3\.0 and is 2\.5"),
+    "loss": (lambda: (clone(BASE).set_params(loss="l21"), X, None), "`loss` was 'Capped'"),
+    "tol": (lambda: (clone(BASE).set_params(tol=1e-3), X, None), "`tol` was 1e-07 and is 0.001"),
     "first value": (lambda: (BASE, changed(X, 0), None), "checksum of the data"),
     "last value": (lambda: (BASE, changed(X, -1), None), "checksum of the data"),
     "order": (lambda: (BASE, X[::-1], None), "checksum of the data"),
@@ -67,7 +70,10 @@ OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
     "dtype": (lambda: (BASE, X.astype(np.float32), None), "precision was 'float64' and is 'float3"),
     "CSR": (lambda: (BASE, csr(X), None), "storage was 'dense' and is 'CSR'"),
     "stream": (lambda: (BASE, as_stream(X), None), "storage was 'dense' and is 'dense, in chunks'"),
-    "init": (lambda: (clone(BASE).set_params(init=X[:4]), X, None), "init was 'auto' and is 'arr"),
+    "init": (
+        lambda: (clone(BASE).set_params(init=X[:4]), X, None),
+        "`init` was 'auto' and is 'a",
+    ),
     "class": (lambda: (CappedREFCMFS(4, random_state=0), X, None), "estimator was 'FuzzyClusterin"),
 }
 
@@ -93,7 +99,11 @@ OTHER_STREAMS: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "last value": (lambda: as_stream(changed(X, -1)), None, "checksum of the data"),
     "swapped chunks": (lambda: stream([X[50:100], X[:50], X[100:]]), None, "checksum of the data"),
     "weights": (lambda: as_stream(X), WEIGHTS, "checksum of the data"),
-    "chunks": (lambda: as_stream(X, 30), None, "chunks was '3 .*' and is '4 "),
+    "chunks": (
+        lambda: as_stream(X, 30),
+        None,
+        "chunks was '3 .*' and is '4 .*`chunk_rows`",
+    ),
     "as many chunks": (lambda: as_stream(X, 45), None, "chunks was '.* 50 .*' and is '.* 45 "),
     "at hand": (lambda: X, None, "storage was 'dense, in chunks' and is 'dense'"),
     "CSR": (lambda: as_stream(csr(X)), None, "storage"),
@@ -114,7 +124,7 @@ def test_other_initial_centers_are_refused(tmp_path: Path) -> None:
     kinds: list[Callable[[Any], Any]] = [np.array, np.ndarray.tolist, pd.DataFrame, sp.csr_array]
     for make in kinds:
         fitted(BASE, X, checkpoint=path, init=make(X[:4]))
-        with pytest.raises(ValueError, match="init was 'array of shape"):
+        with pytest.raises(ValueError, match="`init` was 'array of shape"):
             fitted(BASE, X, checkpoint=path, init=make(X[1:5]))
         path.unlink()
 

@@ -134,7 +134,7 @@ def test_centers_in_one_place_are_said() -> None:
     first, second = pairs_of(model.cluster_centers_, X)[0]
     message = model.outcome_.warnings[0].message
     assert f"centers {first} and {second} are in one place" in message
-    assert "n_clusters=2, or lower fuzzifier, which is 3" in message
+    assert "n_clusters=2, or lower `fuzzifier`, which is 3" in message
 
 
 def pairs_of(centers: np.ndarray, X: np.ndarray) -> list[list[int]]:
@@ -165,7 +165,7 @@ def test_a_collapse_is_said_once() -> None:
     assert found(model, X) == ["CollapseWarning"]
     message = model.outcome_.warnings[0].message
     assert "0.167 on average, where 6 equal ones are 0.167" in message
-    assert "lower fuzzifier, which is 2" in message
+    assert "lower `fuzzifier`, which is 2" in message
     assert "REFCMFS" in message
 
 

@@ -19,11 +19,16 @@ from sfumato import REFCMFS
 from sfumato._engines.native import NativeEngine
 from sfumato._fit import checkpoint as checkpoints
 from sfumato.streams import stream
-from tests.catalogue import blobs
 
 # Real processes, forked from one that has imported everything and done nothing yet.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.unit.fit.test_resume"])
+ROWS = np.random.default_rng(0).normal(size=(200, 3))
+LONG = 400.0
+"""Seconds after which an event that must come counts as missed."""
+MOST_PASSES = 8
+"""Passes after the first state that is written, of a fit that is to be killed. Some 150 are made in
+all, so that it can be killed several times."""
 
 
 def fit(kind: str, folder: Path, pause: float, resumable: bool, full: bool) -> None:
@@ -31,14 +36,20 @@ def fit(kind: str, folder: Path, pause: float, resumable: bool, full: bool) -> N
     checkpoints.LEAST_PAUSE = checkpoints.PAUSE_PER_WRITE = 0.0
     rows = folder / "rows.npy"
     sweep = NativeEngine.sweep
+    path = folder / "state" if resumable else None
+    before = stamp(folder / "state")
+    passes = 0
 
     def slow(engine: NativeEngine, centers: Any) -> Any:
-        time.sleep(pause)
+        nonlocal passes
+        passes += stamp(folder / "state") != before
+        # Whoever is to be killed waits for that, however slow the killer is.
+        time.sleep(LONG if pause and passes > MOST_PASSES else pause)
         return sweep(engine, centers)
 
     NativeEngine.sweep = slow  # type: ignore[method-assign] # of this process alone
-    path = folder / "state" if resumable else None
-    model = REFCMFS(4, n_active=3, random_state=0, n_threads=1, tol=1e-12, checkpoint=path)
+    model = REFCMFS(4, init="random", n_init=2, acceleration=None, fuzzifier=1.5, tol=1e-12)
+    model.set_params(n_active=3, random_state=0, n_threads=1, checkpoint=path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if full:
@@ -61,7 +72,7 @@ def start(
 
 def finish(process: BaseProcess, folder: Path) -> dict[str, Any]:
     """What a fit has found."""
-    process.join(400)
+    process.join(LONG)
     assert process.exitcode == 0
     with np.load(folder / "found.npz") as archive:
         found = dict(archive)
@@ -82,7 +93,7 @@ def stamp(path: Path) -> Any:
 def kill_after_progress(process: BaseProcess, folder: Path, wait: float) -> None:
     """Kill a fit, some time after it has written its state."""
     path = folder / "state"
-    before, until = stamp(path), time.monotonic() + 60
+    before, until = stamp(path), time.monotonic() + LONG
     try:
         while stamp(path) == before:
             assert process.is_alive(), "it ended before it could be killed"
@@ -99,7 +110,7 @@ def kill_after_progress(process: BaseProcess, folder: Path, wait: float) -> None
 @pytest.mark.parametrize("kind", ["array", "stream"])
 @pytest.mark.slow
 def test_killed_fits_end_with_the_same_bits(kind: str, tmp_path: Path) -> None:
-    np.save(tmp_path / "rows.npy", blobs(200, 3, n_clusters=4))
+    np.save(tmp_path / "rows.npy", ROWS)
     expected = finish(start(kind, tmp_path, resumable=False), tmp_path)
     moments = random.Random(0)
     for _ in range(4):
@@ -111,7 +122,7 @@ def test_killed_fits_end_with_the_same_bits(kind: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """As on a full disk: the fit goes on, and the former file is whole."""
-    np.save(tmp_path / "rows.npy", blobs(200, 3, n_clusters=4))
+    np.save(tmp_path / "rows.npy", ROWS)
     expected = finish(start("array", tmp_path, resumable=False), tmp_path)
     kill_after_progress(start("array", tmp_path, 0.02), tmp_path, 0.05)
     for left in tmp_path.glob(".*"):

@@ -195,7 +195,7 @@ def test_tabs_by_the_ending(tmp_path: Path) -> None:
     write(path, "a,b\n1,2\n")
     with pytest.raises(StreamError, match=r"by ',', not by '\\t'; give separator=','"):
         stream(path)
-    with pytest.raises(StreamError, match=r"let its name end in \.csv, and give separator="):
+    with pytest.raises(StreamError, match=r"let its name end in \.csv, and give `separator`"):
         stream(write(tmp_path / "rows.txt", "a\tb\n1\t2\n"))
 
 
@@ -206,7 +206,7 @@ def test_excluded_columns(path: Path) -> None:
     np.testing.assert_array_equal(made.read(found), [[1, 2]])
     with pytest.raises(StreamError, match="no column 'nme'; did you mean 'name'"):
         stream(path, exclude=["nme"])
-    with pytest.raises(StreamError, match="'a' is asked for both in columns= and as exclude="):
+    with pytest.raises(StreamError, match="'a' is asked for both in `columns` and as `exclude`"):
         stream(path, columns=["a"], exclude=["a"])
 
 

@@ -90,7 +90,7 @@ def test_columns_that_do_not_exist_are_named(tmp_path: Path) -> None:
         stream(path, columns=["lenght"])
     with pytest.raises(StreamError, match="no column 'qqq'; its columns are 'length', 'width'"):
         stream(path, weights="qqq")
-    with pytest.raises(StreamError, match="both in columns= and as weights="):
+    with pytest.raises(StreamError, match="both in `columns` and as `weights`"):
         stream(path, columns=["length"], weights="length")
     with pytest.raises(StreamError, match="asked for twice"):
         stream(path, columns=["length", "length"])

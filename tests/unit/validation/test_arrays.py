@@ -231,7 +231,7 @@ def test_shapes(given: Any, words: list[str]) -> None:
 
 
 def test_too_few_rows() -> None:
-    fails(REFCMFS(6), X[:5], "n_samples=5", "fewer than n_clusters=6", "use n_clusters <= 5")
+    fails(REFCMFS(6), X[:5], "n_samples=5", "fewer than n_clusters=6", "use `n_clusters` <= 5")
 
 
 def test_another_number_of_features_at_predict() -> None:

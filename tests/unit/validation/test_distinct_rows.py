@@ -19,7 +19,7 @@ from sfumato.exceptions import FewRowsWarning
 from tests.contract.estimators import every_estimator
 from tests.failing import X
 
-FEW = "only {} distinct rows? of positive weight, fewer than n_clusters={},.*use n_clusters <= {}"
+FEW = "only {} distinct rows? of positive weight, fewer than n_clusters={},.*use `n_clusters` <= {}"
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame])

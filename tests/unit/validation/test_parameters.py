@@ -37,7 +37,7 @@ from tests.failing import X, fails
         ({"n_active": [1, 2]}, TypeError, ["n_active=[1, 2]", "not an integer"]),
         ({"fuzzifier": np.array([1.5, 2.0])}, TypeError, ["fuzzifier=", "not a number"]),
         ({"n_active": 4}, ValueError, ["n_active=4", "exceeds n_clusters=3", "<= n_clusters"]),
-        ({"n_active": 0}, ValueError, ["n_active=0", "at least 1", "1 <= n_active"]),
+        ({"n_active": 0}, ValueError, ["n_active=0", "at least 1", "1 <= `n_active`"]),
         ({"n_active": -1}, ValueError, ["n_active=-1", "at least 1"]),
         ({"n_active": 1.5}, TypeError, ["n_active=1.5", "not an integer", "'auto'"]),
         ({"n_active": "all"}, TypeError, ["n_active='all'", "'auto'"]),
@@ -105,7 +105,7 @@ def test_parameters(parameters: dict[str, Any], error: type[Exception], words: l
         (
             FuzzyClustering(3, membership=Simplex(gamma=1.0, n_active=2)),
             ValueError,
-            ["gamma=1.0, n_active=2", "exclude", "leave the other None"],
+            ["gamma=1.0 and n_active=2", "exclude", "leave the other None"],
         ),
         (FuzzyCMeans(3, fuzzifier=1.0), ValueError, ["fuzzifier=1.0", "larger than 1"]),
     ],
