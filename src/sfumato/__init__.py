@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato._fit.diagnostics import Outcome
     from sfumato._init.base import Initializer
+    from sfumato._persistence import load, save
     from sfumato._solvers.descent import IterationRecord, StopReason
     from sfumato.estimators import (
         REFCMFS,
@@ -51,6 +52,8 @@ __all__ = [
     "Squared",
     "StopReason",
     "Stream",
+    "load",
+    "save",
     "stream",
 ]
 
@@ -59,6 +62,7 @@ _HOMES = {
     **dict.fromkeys(("Hard", "Membership", "Power", "Simplex"), "memberships"),
     **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
     **dict.fromkeys(("IterationRecord", "StopReason"), "_solvers.descent"),
+    **dict.fromkeys(("load", "save"), "_persistence"),
     "Outcome": "_fit.diagnostics",
     "Initializer": "_init.base",
 }

@@ -30,6 +30,7 @@ __all__ = [
     "EmptyClusterWarning",
     "FewRowsWarning",
     "FuzzifierRangeWarning",
+    "ModelFileError",
     "MovedCentersWarning",
     "NotConvergedWarning",
     "Option",
@@ -130,6 +131,21 @@ class StreamError(ValueError):
     def __init__(self, *parts: str | Option) -> None:
         super().__init__("".join(map(str, parts)))
         self.parts = parts
+
+
+class ModelFileError(ValueError):
+    """A file is not a model of this library, is damaged, or is of a later format.
+
+    Examples
+    --------
+    >>> import sfumato
+    >>> from sfumato.exceptions import ModelFileError
+    >>> try:
+    ...     sfumato.load(__file__)
+    ... except ModelFileError as error:
+    ...     print("is no model file of sfumato" in str(error))
+    True
+    """
 
 
 class ParameterError(ValueError):

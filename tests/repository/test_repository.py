@@ -47,7 +47,7 @@ def own_files() -> Iterator[Path]:
     yield from (ROOT / name for name in ("Makefile", ".gitignore"))
     for folder in OWN_FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and path.suffix not in (".png", ".pyc", ".so"):
+            if path.is_file() and path.suffix not in (".png", ".pyc", ".so", ".npz", ".sfumato"):
                 yield path
 
 
