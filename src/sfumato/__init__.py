@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato._fit.diagnostics import Outcome
     from sfumato._init.base import Initializer
+    from sfumato._onnx import to_onnx
     from sfumato._persistence import load, save
     from sfumato._solvers.descent import IterationRecord, StopReason
     from sfumato.estimators import (
@@ -55,6 +56,7 @@ __all__ = [
     "load",
     "save",
     "stream",
+    "to_onnx",
 ]
 
 _HOMES = {
@@ -63,6 +65,7 @@ _HOMES = {
     **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
     **dict.fromkeys(("IterationRecord", "StopReason"), "_solvers.descent"),
     **dict.fromkeys(("load", "save"), "_persistence"),
+    "to_onnx": "_onnx",
     "Outcome": "_fit.diagnostics",
     "Initializer": "_init.base",
 }
