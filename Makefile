@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo check test fuzz lint format stub bench sanitize tsan soak clean
+.PHONY: demo check test fuzz fuzz-models lint format stub bench sanitize tsan soak clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
@@ -27,6 +27,12 @@ fuzz: $(VENV)/built
 	  FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/properties --quiet \
 	    --numprocesses auto --maxprocesses 4 || exit 1; \
 	done
+
+# Loads model files that were damaged or made to deceive, at random; a file that does more than fail is kept.
+FUZZ_FILES ?= 100000
+fuzz-models: $(VENV)/built
+	FUZZ_FILES=$(FUZZ_FILES) $(BIN)/python -m pytest tests/properties/test_model_files.py --quiet \
+	  --numprocesses auto --maxprocesses 4
 
 lint: $(VENV)/built
 	$(BIN)/ruff check

@@ -156,7 +156,9 @@ def kills(job: Job, folder: Path, rng: random.Random) -> str | None:
     finish(job.start(folder, *words, "--force"), 0)
     if not job.same(folder / "out"):
         return "other results after a kill"
-    left = left_in(folder, "out", "fit.ckpt") + left_in(folder / "out", *TABLES, "summary.json")
+    left = left_in(folder, "out", "fit.ckpt") + left_in(
+        folder / "out", *TABLES, "summary.json", "model.sfumato"
+    )
     return f"left behind: {left}" if left else None
 
 
@@ -213,7 +215,9 @@ def one_folder(job: Job, folder: Path, rng: random.Random) -> str | None:
     labels = np.loadtxt(folder / "out" / "labels.csv", delimiter=",", skiprows=1, usecols=1)
     if not k == centers == labels.max() + 1:
         return f"files of two runs: {k}, {centers}, {labels.max() + 1} clusters"
-    left = left_in(folder / "out", *TABLES, "summary.json") + left_in(folder, "out")
+    left = left_in(folder / "out", *TABLES, "summary.json", "model.sfumato") + left_in(
+        folder, "out"
+    )
     return f"left behind: {left}" if left else None
 
 

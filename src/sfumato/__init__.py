@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato._fit.diagnostics import Outcome
     from sfumato._init.base import Initializer
+    from sfumato._onnx import to_onnx
+    from sfumato._persistence import load, save
     from sfumato._solvers.descent import IterationRecord, StopReason
     from sfumato.estimators import (
         REFCMFS,
@@ -51,7 +53,10 @@ __all__ = [
     "Squared",
     "StopReason",
     "Stream",
+    "load",
+    "save",
     "stream",
+    "to_onnx",
 ]
 
 _HOMES = {
@@ -59,6 +64,8 @@ _HOMES = {
     **dict.fromkeys(("Hard", "Membership", "Power", "Simplex"), "memberships"),
     **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
     **dict.fromkeys(("IterationRecord", "StopReason"), "_solvers.descent"),
+    **dict.fromkeys(("load", "save"), "_persistence"),
+    "to_onnx": "_onnx",
     "Outcome": "_fit.diagnostics",
     "Initializer": "_init.base",
 }

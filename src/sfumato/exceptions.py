@@ -33,6 +33,7 @@ __all__ = [
     "FuzzifierRangeWarning",
     "Given",
     "Message",
+    "ModelFileError",
     "MovedCentersWarning",
     "NotConvergedWarning",
     "Option",
@@ -199,6 +200,21 @@ class StreamError(ValueError):
 
     def __init__(self, *parts: str | Option) -> None:
         super().__init__(Message(*parts))
+
+
+class ModelFileError(ValueError):
+    """A file is not a model of this library, is damaged, or is of a later format.
+
+    Examples
+    --------
+    >>> import sfumato
+    >>> from sfumato.exceptions import ModelFileError
+    >>> try:
+    ...     sfumato.load(__file__)
+    ... except ModelFileError as error:
+    ...     print("is no model file of sfumato" in str(error))
+    True
+    """
 
 
 class ParameterError(ValueError):

@@ -2,13 +2,13 @@
 
 What is unfinished has a temporary name, and is locked by the process that writes it. It is removed
 when the write fails or the process is told to end; what a killed process left is removed by the
-next write to the same place.
+next write to the same place. Where the system cannot lock a folder, as on Windows, what a killed
+process left stays.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import secrets
 import shutil
@@ -18,8 +18,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sfumato.exceptions import UserError, one_line
+
+fcntl: Any
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows.
+    fcntl = None
 
 __all__ = ["OutputFolder", "nearest_existing", "write_atomically"]
 
@@ -318,23 +325,28 @@ def _owning(path: Path, prefix: str, make: Callable[[Path], None]) -> Iterator[N
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file or folder, on file systems that have locks.
+    """Hold the lock of a file or folder, on systems that have locks.
 
     Locks of folders are held for a moment. One that is not free for long was left by an interrupt
     in this process; the block is then run without it.
     """
+    if fcntl is None:
+        yield
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         deadline = time.monotonic() + LONGEST_WAIT
-        while not _lock(descriptor) and time.monotonic() < deadline:
+        while not try_lock(descriptor) and time.monotonic() < deadline:
             time.sleep(0.01)
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
-    """Take a lock if it is free."""
+def try_lock(descriptor: int) -> bool:
+    """Take the lock of an open file if it is free; True also where there are no locks."""
+    if fcntl is None:
+        return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -344,6 +356,8 @@ def _lock(descriptor: int) -> bool:
 
 def _is_abandoned(path: Path) -> bool:
     """Whether no process has a temporary file or folder locked."""
+    if fcntl is None:
+        return False
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

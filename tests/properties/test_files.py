@@ -63,7 +63,10 @@ def run(name: str, streamed: bool) -> Verdict:
         assert [path.name for path in Path().iterdir()] == [name], "nothing is left"
     else:
         names = {f"{table}.csv" for table in ("labels", "memberships", "centers")}
-        assert {path.name for path in Path("out").iterdir()} == names | {"summary.json"}
+        assert {path.name for path in Path("out").iterdir()} == names | {
+            "summary.json",
+            "model.sfumato",
+        }
         for path in Path("out").iterdir():
             path.unlink()
         Path("out").rmdir()

@@ -47,7 +47,7 @@ def own_files() -> Iterator[Path]:
     yield from (ROOT / name for name in ("Makefile", ".gitignore"))
     for folder in OWN_FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and path.suffix not in (".png", ".pyc", ".so"):
+            if path.is_file() and path.suffix not in (".png", ".pyc", ".so", ".npz", ".sfumato"):
                 yield path
 
 
@@ -75,7 +75,7 @@ def test_every_room_has_a_layer(check_imports: ModuleType) -> None:
     rooms = {check_imports.room_of(module) for module in modules}
     assert rooms == set(check_imports.LAYERS) - {"_cpu", "_core"}  # Compiled.
     lines = (ROOT / "tools" / "layers.toml").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 25
+    assert len(lines) <= 30
 
 
 @pytest.mark.parametrize(

@@ -264,3 +264,19 @@ class TestWriteAtomically:
     def test_a_folder_of_that_name(self, tmp_path):
         with pytest.raises(IsADirectoryError):
             write(tmp_path, "new", overwrite=True)
+
+
+def test_a_system_without_locks(tmp_path):
+    """As Windows, which has no module fcntl."""
+    code = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "from pathlib import Path\n"
+        "from sfumato.files import OutputFolder, try_lock, write_atomically\n"
+        "with write_atomically('a.txt') as path: path.write_text('1')\n"
+        "writers = {'b.txt': lambda path: path.write_text('2')}\n"
+        "OutputFolder(Path('out'), tuple(writers)).write(writers)\n"
+        "with open('c.txt', 'w') as file: assert try_lock(file.fileno())\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "c.txt", "out"]
+    assert (tmp_path / "out" / "b.txt").read_text() == "2"

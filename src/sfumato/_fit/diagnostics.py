@@ -17,6 +17,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
+from sfumato import _warnings
 from sfumato._data import Data
 from sfumato._engines.base import Assignment, ResidentEngine
 from sfumato._fit.columns import dominant_column, has_unit_norms
@@ -119,6 +120,19 @@ class Outcome:
                 for each in self.warnings
             ],
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State of plain values, since not every serializer knows enumerations and classes."""
+        plain = self.to_dict()
+        return {name: plain[name] for name in ("reason", "warnings", "stability")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        found = [
+            FitWarning(getattr(_warnings, each["category"]), each["message"])
+            for each in state["warnings"]
+        ]
+        values = {"reason": StopReason[state["reason"]], "warnings": tuple(found)}
+        vars(self).update(values, stability=state["stability"])
 
     def __str__(self) -> str:
         # The reason has the advice of this category already.

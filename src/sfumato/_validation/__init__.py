@@ -16,7 +16,12 @@ from sfumato._validation.arrays import (
 )
 from sfumato._validation.batches import batch_data, batches, check_first_batch
 from sfumato._validation.chunks import check_fit_chunks, check_new_chunks
-from sfumato._validation.parameters import check_centers, check_counts, restored_on_failure
+from sfumato._validation.parameters import (
+    check_centers,
+    check_counts,
+    check_threads,
+    restored_on_failure,
+)
 
 __all__ = [
     "batch_data",
@@ -27,6 +32,7 @@ __all__ = [
     "check_first_batch",
     "check_fit_data",
     "check_new_data",
+    "check_threads",
     "count_rows",
     "fit_input",
     "new_input",

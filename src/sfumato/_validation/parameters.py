@@ -26,9 +26,7 @@ def check_counts(estimator: Any) -> None:
     require_integer("max_iter", estimator.max_iter, least=1, advice="use e.g. 300")
     if not is_auto(estimator.n_init):
         require_integer("n_init", estimator.n_init, least=1, advice="use e.g. 10, or 'auto'")
-    if estimator.n_threads is not None:
-        advice = "use None for all processors"
-        require_integer("n_threads", estimator.n_threads, least=1, most=MOST_THREADS, advice=advice)
+    check_threads(estimator.n_threads)
     meaning = (
         "the relative fall of the objective at which to stop; use e.g. 1e-7, or 0 to go on until "
         "it no longer falls"
@@ -39,6 +37,13 @@ def check_counts(estimator: Any) -> None:
         "ten batches, or 0 to forget nothing"
     )
     _require_share("decay", estimator.decay, meaning)
+
+
+def check_threads(n_threads: Any) -> None:
+    """Check a number of threads."""
+    if n_threads is not None:
+        advice = "use None for all processors"
+        require_integer("n_threads", n_threads, least=1, most=MOST_THREADS, advice=advice)
 
 
 def _require_share(name: str, value: Any, meaning: str) -> None:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sfumato._engines.stream import compute_together
 from sfumato._fit.checkpoint import stored_place
 from sfumato._inspection import raise_not_finite, summarize_range
+from sfumato._persistence import write_model
 from sfumato.cli.input import Source, Table
 from sfumato.cli.memory import WRITTEN_ROWS, chunk_sizes, default_limit, memory_of_whole, size_text
-from sfumato.cli.output import RowResults, as_ids, check_space, write_tables
+from sfumato.cli.output import (
+    RowResults,
+    as_ids,
+    check_space,
+    require_writers,
+    streamed_results,
+    write_centers,
+    write_rows,
+)
 from sfumato.cli.progress import FitProgress
 from sfumato.cli.report import print_summary, summarize, translate_errors, write_summary
 from sfumato.estimators._base import BaseFuzzyClustering
@@ -49,13 +56,13 @@ def cluster_file(
     model : estimator
         Estimator to fit.
     folder : OutputFolder
-        For labels, memberships and centers, as .csv or .parquet, and the summary.
+        For labels, memberships and centers, as .csv or .parquet, the summary and the model.
     memory : int, optional
         Bytes that may be used; half of what is free by default. A file that needs more is streamed.
     quiet : bool, default=False
         Whether to show no progress.
     """
-    _require_writers(folder.names[0])
+    require_writers(folder.names[0])
     folder.check()
     limit = default_limit(model.checkpoint is not None) if memory is None else memory
     with translate_errors(source.path) as warned:
@@ -71,14 +78,6 @@ def cluster_file(
                 data = _Streamed(table, progress, model, limit)
             summary = _run(source, table, data, model, folder, warned)
     print_summary(summary, folder.path)
-
-
-def _require_writers(name: str) -> None:
-    """Import what writing will need, so that nothing is found missing after the fit."""
-    import pandas  # noqa: F401
-
-    if name.endswith(".parquet"):
-        import pyarrow  # noqa: F401
 
 
 def _most_memberships(model: Model) -> int:
@@ -183,20 +182,8 @@ class _Streamed(_Data):
         model.fit(self._rows)
 
     def results(self, model: Model) -> Iterator[RowResults]:
-        lazy = [
-            model.predict(self._written),
-            model.predict_membership(self._written),
-            model.score_outliers(self._written),
-        ]
         self.progress.passes += 1
-        self.progress.begin_writing(self._written.n_rows)
-        end = 0
-        with closing(compute_together(lazy)) as chunks:
-            for chunk, values in chunks:
-                begin, end = end, end + chunk.rows.shape[0]
-                yield RowResults(as_ids(chunk.ids, begin, end), *values)
-                self.progress.advance(end)
-        self.progress.end(end)
+        return streamed_results(model, self._written, self.progress)
 
     def how(self) -> dict[str, Any]:
         return {"streamed": {"passes": self.progress.passes, "chunk_rows": self._chunk_rows}}
@@ -220,10 +207,11 @@ def _run(
     seconds = time.perf_counter() - began
 
     def fill(stage: Path) -> None:
-        *paths, summary_path = (stage / name for name in folder.names)
-        counts = write_tables(
-            paths, data.results(model), table.row_name, table.names, model.cluster_centers_
-        )
+        *paths, centers_path, summary_path, model_path = (stage / name for name in folder.names)
+        centers = model.cluster_centers_
+        counts = write_rows(paths, data.results(model), table.row_name, len(centers))
+        write_centers(centers_path, table.names, centers)
+        write_model(model, model_path, columns=table.names)
         given = {
             "file": str(source.path),
             "rows": counts.rows,

@@ -1,4 +1,4 @@
-"""Input of ``sfumato cluster``: which columns of a file are features, and how it is read.
+"""Input of ``sfumato cluster`` and ``predict``: columns that are features, and how a file is read.
 
 The file is opened by ``sfumato.streams``, whether all of it is then read into memory or not. The
 messages of this module name options of the command line.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sfumato.exceptions import Option, UserError
+from sfumato.exceptions import Option, UserError, shown
 from sfumato.streams import Stream, stream
 from sfumato.streams._arrays import SelectedColumns
 from sfumato.streams._csv_head import Format
@@ -80,6 +80,8 @@ class Source:
         Whether the first line of a text file names the columns.
     decimal : {".", ","}, default="."
         Character before the decimals of the numbers of a text file.
+    model : str, optional
+        Name of the file of a model that needs these columns.
     """
 
     path: Path
@@ -91,6 +93,7 @@ class Source:
     separator: str | None = None
     header: bool = True
     decimal: str = "."
+    model: str | None = None
 
     @property
     def form(self) -> Format:
@@ -168,6 +171,12 @@ class Source:
     def _features(self, available: Sequence[str], hidden: Sequence[str] = ()) -> list[str]:
         """Names of the columns that are features, text or not."""
         asked = [*self.columns, *self.exclude, *([self.id_column] if self.id_column else [])]
+        for name in self.columns if self.model is not None else ():
+            if name not in available:
+                raise UserError(
+                    f"{self.path} has no column {name!r}, to which {self.model} was fitted; it "
+                    f"needs the columns {shown(list(self.columns))[1:-1]}, in any order."
+                )
         check_known(str(self.path), asked, [*available, *hidden])
         dropped = {*self.exclude, self.id_column}
         chosen = dict.fromkeys(self.columns or available)
@@ -192,6 +201,8 @@ class Source:
             return [name for name in names if name not in ignored], ignored
         text = {name: columns.text[name] for name in names if name in columns.text}
         leave_out: list[str | Option] = ["leave them out of --columns"]
+        if self.model is not None:
+            leave_out = [f"give numbers: {self.model} was fitted to these columns"]
         if not self.columns:
             leave_out = ["leave them out with ", Option("exclude", list(text))]
             leave_out += [", or all such columns with --non-numeric ignore"]

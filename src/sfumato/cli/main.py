@@ -61,13 +61,13 @@ def program() -> click.Group:
         def main(self, *args: Any, **kwargs: Any) -> NoReturn:
             _run(lambda: click.Group.main(self, *args, **{**kwargs, "standalone_mode": False}))
 
-    from sfumato.cli.options import cluster_command
+    from sfumato.cli.options import cluster_command, predict_command
 
     return click.version_option(package_name="sfumato", prog_name="sfumato")(
         Program(
             name="sfumato",
             help="Robust, sparse, soft clustering: each row belongs to a few clusters.",
-            commands=[_demo_command(), cluster_command(), _reproduce_command()],
+            commands=[_demo_command(), cluster_command(), predict_command(), _reproduce_command()],
         )
     )
 

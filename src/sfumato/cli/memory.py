@@ -103,12 +103,15 @@ def free_memory() -> int:
                     return int(line.split()[1]) * 1024
     except (OSError, ValueError):
         pass
-    for name in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
-        try:
-            return os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
-        except (AttributeError, OSError, ValueError):
-            continue
-    return UNKNOWN
+    return _pages("SC_AVPHYS_PAGES") or _pages("SC_PHYS_PAGES") or UNKNOWN
+
+
+def _pages(name: str) -> int | None:
+    """Bytes of a number of pages that the system reports; None if it does not."""
+    try:
+        return os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows has no such function.
+        return None
 
 
 def default_limit(steady: bool = False) -> int:
@@ -119,7 +122,7 @@ def default_limit(steady: bool = False) -> int:
     """
     available = available_memory()
     if steady:
-        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        available = _pages("SC_PHYS_PAGES") or UNKNOWN
     return max(available // 2, 2 * BASE)
 
 

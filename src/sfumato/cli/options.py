@@ -1,4 +1,4 @@
-"""The command ``sfumato cluster``: its options.
+"""The commands ``sfumato cluster`` and ``sfumato predict``: their options.
 
 Beyond click, modules are imported when the command runs; see ``main``.
 """
@@ -23,8 +23,13 @@ belong to one cluster, with a membership of 2/3 or more.
 Messages and progress go to the error stream: a bar on a terminal, elsewhere a line now and then."""
 
 
+PREDICT_HELP = """Predict the clusters of the rows of FILE with MODEL, a model.sfumato of the
+command cluster or a file of sfumato.save. FILE may be of any kind and size that cluster takes; its
+columns are matched by name, and others are left out."""
+
+
 def cluster_command() -> click.Command:
-    """Build the command with its options."""
+    """Build the command ``cluster`` with its options."""
     return click.Command(
         "cluster",
         callback=_cluster,
@@ -32,9 +37,28 @@ def cluster_command() -> click.Command:
         params=[
             click.Argument(["file"], type=click.Path(path_type=Path)),
             *_method_options(),
-            *_input_options(),
-            *_effort_options(),
-            *_output_options(),
+            *_column_options(),
+            *_file_options(),
+            _memory_option(),
+            _checkpoint_option(),
+            *_output_options("-clusters"),
+        ],
+    )
+
+
+def predict_command() -> click.Command:
+    """Build the command ``predict`` with its options."""
+    return click.Command(
+        "predict",
+        callback=_predict,
+        help=PREDICT_HELP,
+        params=[
+            click.Argument(["model"], type=click.Path(path_type=Path)),
+            click.Argument(["file"], type=click.Path(path_type=Path)),
+            _exclude_option("Column to leave out, for a model without names; repeatable."),
+            *_file_options(),
+            _memory_option(),
+            *_output_options("-predictions"),
         ],
     )
 
@@ -105,12 +129,14 @@ def _refuse_robust(context: click.Context, parameter: click.Parameter, value: bo
         )
 
 
-def _input_options() -> list[click.Parameter]:
+def _exclude_option(text: str) -> click.Option:
+    return click.Option(["--exclude"], multiple=True, metavar="NAME", help=text)
+
+
+def _column_options() -> list[click.Parameter]:
     return [
         click.Option(["--columns"], metavar="A,B,...", help="Only these columns are features."),
-        click.Option(
-            ["--exclude"], multiple=True, metavar="NAME", help="Column to leave out; repeatable."
-        ),
+        _exclude_option("Column to leave out; repeatable."),
         click.Option(
             ["--non-numeric"],
             type=click.Choice(["error", "ignore"]),
@@ -118,6 +144,11 @@ def _input_options() -> list[click.Parameter]:
             show_default=True,
             help="Whether columns without numbers are an error, or left out.",
         ),
+    ]
+
+
+def _file_options() -> list[click.Parameter]:
+    return [
         click.Option(["--id-column"], metavar="NAME", help="Column that identifies the rows."),
         click.Option(["--key"], metavar="NAME", help="Array inside an .npz file."),
         click.Option(
@@ -141,7 +172,7 @@ def _input_options() -> list[click.Parameter]:
     ]
 
 
-def _effort_options() -> list[click.Parameter]:
+def _memory_option() -> click.Option:
     def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
         if value is None:
             return None
@@ -152,28 +183,29 @@ def _effort_options() -> list[click.Parameter]:
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
 
-    return [
-        click.Option(
-            ["--memory"],
-            metavar="SIZE",
-            callback=convert,
-            help="Memory that may be used, e.g. 2GB; a file that needs more is streamed.  "
-            "[default: half of what is free]",
-        ),
-        click.Option(
-            ["--checkpoint"],
-            type=click.Path(path_type=Path),
-            help="File for the state of the fit; after a crash, the same command continues it.",
-        ),
-    ]
+    return click.Option(
+        ["--memory"],
+        metavar="SIZE",
+        callback=convert,
+        help="Memory that may be used, e.g. 2GB; a file that needs more is streamed.  "
+        "[default: half of what is free]",
+    )
 
 
-def _output_options() -> list[click.Parameter]:
+def _checkpoint_option() -> click.Option:
+    return click.Option(
+        ["--checkpoint"],
+        type=click.Path(path_type=Path),
+        help="File for the state of the fit; after a crash, the same command continues it.",
+    )
+
+
+def _output_options(ending: str) -> list[click.Parameter]:
     return [
         click.Option(
             ["--output"],
             type=click.Path(path_type=Path),
-            help="Folder for the results. [default: FILE's name with -clusters]",
+            help=f"Folder for the results. [default: FILE's name with {ending}]",
         ),
         click.Option(
             ["--format", "file_format"],
@@ -187,8 +219,8 @@ def _output_options() -> list[click.Parameter]:
     ]
 
 
-def _cluster(file: Path, **given: Any) -> None:
-    from sfumato.cli.cluster import cluster_file
+def _source(file: Path, given: dict[str, Any]) -> Any:
+    """The file, and which part of it to read."""
     from sfumato.cli.input import Source
 
     separator = given["separator"]
@@ -196,21 +228,36 @@ def _cluster(file: Path, **given: Any) -> None:
         separator = separator.replace("\\t", "\t")
     if separator is not None and len(separator) != 1:
         raise UserError(f"--separator {separator!r} is not one character; use e.g. ';' or '\\t'.")
-    source = Source(
+    return Source(
         file,
-        columns=tuple(name for name in (given["columns"] or "").split(",") if name),
+        columns=tuple(name for name in (given.get("columns") or "").split(",") if name),
         exclude=given["exclude"],
-        ignore_text=given["non_numeric"] == "ignore",
+        ignore_text=given.get("non_numeric") == "ignore",
         id_column=given["id_column"],
         key=given["key"],
         separator=separator,
         header=given["header"],
         decimal=given["decimal"],
     )
+
+
+def _cluster(file: Path, **given: Any) -> None:
+    from sfumato.cli.cluster import cluster_file
+
+    source = _source(file, given)
     if given["checkpoint"] is not None:
         given["checkpoint"] = str(given["checkpoint"])
     model = make_model(given["method"], given)
     names = [f"{name}.{given['file_format']}" for name in ("labels", "memberships", "centers")]
     path = given["output"] or Path(f"{file.absolute().stem}-clusters")
-    output = OutputFolder(path, (*names, "summary.json"), given["force"])
+    output = OutputFolder(path, (*names, "summary.json", "model.sfumato"), given["force"])
     cluster_file(source, model, output, given["memory"], given["quiet"])
+
+
+def _predict(model: Path, file: Path, **given: Any) -> None:
+    from sfumato.cli.predict import predict_file
+
+    path = given["output"] or Path(f"{file.absolute().stem}-predictions")
+    source = _source(file, given)
+    options = (given[name] for name in ("file_format", "force", "memory", "quiet"))
+    predict_file(model, source, path, *options)

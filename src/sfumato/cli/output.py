@@ -1,10 +1,10 @@
-"""Output of ``sfumato cluster``: tables of results, written a slice of rows at a time."""
+"""Tables of results of ``sfumato cluster`` and ``predict``, written a slice of rows at a time."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,10 +13,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._engines.outputs import OUTLIER
+from sfumato._engines.stream import compute_together
 from sfumato.cli.memory import size_text
+from sfumato.cli.progress import FitProgress
 from sfumato.cli.report import SURE, Counts
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder, nearest_existing
+from sfumato.streams import Stream
 from sfumato.streams._writing import RowGroupWriter
 
 if TYPE_CHECKING:
@@ -117,40 +120,58 @@ def centers_frame(names: Sequence[str], centers: NDArray[Any]) -> pd.DataFrame:
     return frame
 
 
-def write_tables(
-    paths: Sequence[Path],
-    results: Iterable[RowResults],
-    row_name: str,
-    names: Sequence[str],
-    centers: NDArray[Any],
+def require_writers(name: str) -> None:
+    """Import what writing a table will need, so that nothing is found missing after the work."""
+    import pandas  # noqa: F401
+
+    if name.endswith(".parquet"):
+        import pyarrow  # noqa: F401
+
+
+def streamed_results(model: Any, rows: Stream, progress: FitProgress) -> Iterator[RowResults]:
+    """Results of the rows of a stream, computed in one pass."""
+    lazy = [model.predict(rows), model.predict_membership(rows), model.score_outliers(rows)]
+    progress.begin_writing(rows.n_rows)
+    end = 0
+    with closing(compute_together(lazy)) as chunks:
+        for chunk, values in chunks:
+            begin, end = end, end + chunk.rows.shape[0]
+            yield RowResults(as_ids(chunk.ids, begin, end), *values)
+            progress.advance(end)
+    progress.end(end)
+
+
+def write_rows(
+    paths: Sequence[Path], results: Iterable[RowResults], row_name: str, n_clusters: int
 ) -> Counts:
-    """Write labels, memberships and centers to three files, and count rows.
+    """Write labels and memberships to two files, and count rows.
 
     Parameters
     ----------
-    paths : sequence of 3 Path
-        Files for labels, memberships and centers; each .csv or .parquet.
+    paths : sequence of 2 Path
+        Files for labels and memberships; each .csv or .parquet.
     results : iterable of RowResults
     row_name : str
         Header of the identifiers.
-    names : sequence of str
-        Names of the features.
-    centers : ndarray of shape (n_clusters, n_features)
+    n_clusters : int
     """
-    sizes, n_outliers, n_sure = np.zeros(len(centers), dtype=np.int64), 0, 0
+    sizes, n_outliers, n_sure = np.zeros(n_clusters, dtype=np.int64), 0, 0
     with ExitStack() as stack:
-        add_labels, add_memberships, add_centers = (
-            stack.enter_context(appending(path)) for path in paths
-        )
+        add_labels, add_memberships = (stack.enter_context(appending(path)) for path in paths)
         for rows in results:
             inside = ~rows.outliers
-            sizes += np.bincount(rows.labels[inside], minlength=len(centers))
+            sizes += np.bincount(rows.labels[inside], minlength=n_clusters)
             n_outliers += int(np.count_nonzero(rows.outliers))
             n_sure += int(np.count_nonzero(inside & (rows.largest >= SURE)))
             add_labels(labels_frame(row_name, rows))
             add_memberships(memberships_frame(row_name, rows))
-        add_centers(centers_frame(names, centers))
     return Counts(sizes.tolist(), n_outliers, n_sure)
+
+
+def write_centers(path: Path, names: Sequence[str], centers: NDArray[Any]) -> None:
+    """Write the centers of the clusters, for features of some names, to a file."""
+    with appending(path) as add:
+        add(centers_frame(names, centers))
 
 
 @contextmanager

@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table: TypeAlias = tuple[NDArray[Any], NDArray[np.int64]]
+"""Rows and their classes."""
+
+
+def checksum(table: Table) -> str:
+    """SHA-256 of the bytes of X, then of y, little-endian and in C order."""
+    X, y = table
+    return sha256(X.tobytes() + y.astype("<i8").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

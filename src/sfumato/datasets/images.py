@@ -8,17 +8,17 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
-from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sfumato.datasets.catalog import CATALOG, DataSet
+from sfumato.datasets.catalog import CATALOG, DataSet, Table, checksum
+from sfumato.datasets.originals import ORIGINALS, convert, fetch
 from sfumato.exceptions import did_you_mean, shown
 from sfumato.files import write_atomically
 
@@ -27,12 +27,9 @@ VARIABLE = "SFUMATO_DATA"
 USPS_ON_OPENML = 41082
 """Number of the data set on openml.org."""
 
-Table: TypeAlias = tuple[NDArray[Any], NDArray[np.int64]]
-"""Rows and their classes."""
-
 
 class Source(NamedTuple):
-    """Public source of a data set.
+    """Source of rows that may be those of a data set, or a stand-in.
 
     Parameters
     ----------
@@ -68,7 +65,8 @@ def load(
     that the environment variable SFUMATO_DATA names, and in the user's cache: the folder
     ``sfumato`` in ``$XDG_CACHE_HOME`` or ``~/.cache`` (``~/Library/Caches`` on macOS,
     ``%LOCALAPPDATA%`` on Windows). The first one found is taken, and its shapes, types and
-    checksum must be those of the common file.
+    checksum must be those of the common file. Where there is none, a published file is taken that
+    gives the same arrays, from the same folders or from its address, and the common file is kept.
 
     Parameters
     ----------
@@ -80,8 +78,7 @@ def load(
         Folder to look in first, and to keep a download in. Without it, downloads are kept in the
         cache.
     download_if_missing : bool, default=True
-        Whether to download a set of which there is no file. Only "usps" and "orl" have a public
-        source.
+        Whether to download a set of which there is no file.
 
     Returns
     -------
@@ -107,16 +104,21 @@ def load(
     ValueError
         If the name is not known, or if a file or a download is not what it should be.
     FileNotFoundError
-        If there is no file, and no source or no wish to download it.
+        If there is no file, and it may not be downloaded.
     OSError
         If the download fails.
 
     Notes
     -----
+    Published files are MATLAB files with ``fea`` and ``gnd``, or ``X`` and ``Y``: ``ORL.mat``,
+    ``COIL20.mat``, ``Yale_32x32.mat`` and ``YaleB_32x32.mat``, or ``<name>.mat``; and
+    ``coil-100.zip``, the pictures of COIL-100, which need matplotlib. A download is verified before
+    it is parsed, shows its progress on a terminal, and goes on where it broke off.
+
     "usps" comes from OpenML. If the bytes are those of the common file it is kept as ``usps.npz``;
     else shape, range and rows per digit must fit, it is kept as ``usps-openml.npz``, and a warning
-    is issued whenever it is used. "orl" comes from scikit-learn's ``fetch_olivetti_faces``, which
-    are other crops of the same pictures: only shape and rows per person are verified. It is kept as
+    is issued whenever it is used. If the file of "orl" cannot be had, scikit-learn's
+    ``fetch_olivetti_faces`` are the stand-in, other crops of the same pictures, kept as
     ``orl-olivetti.npz``, with the same warning. A common file in any folder comes first.
 
     Examples
@@ -183,6 +185,10 @@ def _stored(name: str, folders: list[Path]) -> tuple[Table, str] | None:
             _require_form(CATALOG[name], table, str(file))
             _require_checksum(CATALOG[name], table, file)
             return table, ""
+    published = ORIGINALS[name].file if name in ORIGINALS else f"{name}.mat"
+    for file in (folder / own for folder in folders for own in (f"{name}.mat", published)):
+        if file.is_file() and name in ORIGINALS:
+            return convert(name, file), ""
     source = SOURCES.get(name)
     for file in (folder / source.file for folder in folders if source):
         if file.is_file():
@@ -217,31 +223,59 @@ def _write(file: Path, table: Table) -> None:
 
 
 def _downloaded(name: str, folders: list[Path], keep: Path, wanted: bool) -> tuple[Table, str]:
-    """Rows from the public source, with a caveat if need be; a copy stays in ``keep``."""
-    source = SOURCES.get(name)
-    if source is None or not wanted:
-        why = "download_if_missing=False" if source else "no public source is known"
+    """Rows from a published file or a stand-in, with a caveat if need be; kept in ``keep``."""
+    ways = _ways(name, keep)
+    if not ways or not wanted:
+        why = "download_if_missing=False" if ways else "no public source is known"
         raise FileNotFoundError(f"There is no file {name}.npz, and {why}; {_advice(name, folders)}")
-    try:
-        with TemporaryDirectory() as scratch:
-            table = source.fetch(scratch)
-    except (HTTPException, OSError, ValueError, EOFError, zlib.error) as error:
+    failures = []
+    for place, function in ways.items():
+        try:
+            table = function()
+            break
+        except (HTTPException, OSError, ValueError, EOFError, zlib.error, ImportError) as error:
+            failures.append(f"from {place} failed ({type(error).__name__}: {error})")
+    else:
         raise OSError(
-            f"The download from {source.place} failed ({type(error).__name__}: {error}), and there "
-            f"is no file {name}.npz; {_advice(name, folders)}"
-        ) from error
-    _require_alike(name, table, f"What {source.place} sent for {name!r}")
-    exact = _checksum(table) == CATALOG[name].sha256
-    file = keep / (f"{name}.npz" if exact else source.file)
+            f"The download {', and '.join(failures)}, and there is no file {name}.npz; "
+            f"{_advice(name, folders)}"
+        )
+    exact = checksum(table) == CATALOG[name].sha256
+    if not exact:
+        _require_alike(name, table, f"What {place} sent for {name!r}")
+    _keep(name, keep / (f"{name}.npz" if exact else SOURCES[name].file), table)
+    return table, "" if exact else _caveat(name)
+
+
+def _ways(name: str, keep: Path) -> dict[str, Callable[[], Table]]:
+    """Functions that download a set, by their places, the best first."""
+
+    def published() -> Table:
+        try:
+            keep.mkdir(parents=True, exist_ok=True)
+            return fetch(name, keep)
+        except PermissionError:
+            with TemporaryDirectory() as scratch:
+                return fetch(name, Path(scratch))
+
+    def other() -> Table:
+        with TemporaryDirectory() as scratch:
+            return SOURCES[name].fetch(scratch)
+
+    ways = {ORIGINALS[name].address: published} if name in ORIGINALS else {}
+    return ways | ({SOURCES[name].place: other} if name in SOURCES else {})
+
+
+def _keep(name: str, file: Path, table: Table) -> None:
+    """Keep a download, if that is possible."""
     try:
         _write(file, table)
     except OSError as error:
         warnings.warn(
             f"The download of {name!r} cannot be kept as {file} ({error}); it will be repeated. "
             "Use data_home to name a folder that can be written to.",
-            stacklevel=3,
+            stacklevel=4,
         )
-    return table, "" if exact else _caveat(name)
 
 
 def _caveat(name: str) -> str:
@@ -256,8 +290,15 @@ def _advice(name: str, folders: list[Path]) -> str:
     """Which file is needed, where to put it, and where the set comes from."""
     facts = CATALOG[name]
     return (
-        f"put one with the arrays {facts.form}, SHA-256 of their bytes {facts.sha256}, into one of "
-        f"the folders {', '.join(map(str, folders))}. The set: {facts.home}; {facts.citation}"
+        f"put one with the arrays {facts.form}, SHA-256 of their bytes {facts.sha256}"
+        f"{_published(name)}, into one of the folders {', '.join(map(str, folders))}. "
+        f"The set: {facts.home}; {facts.citation}"
+    )
+
+
+def _published(name: str) -> str:
+    return (
+        f", or {ORIGINALS[name].file} from {ORIGINALS[name].address}" if name in ORIGINALS else ""
     )
 
 
@@ -310,16 +351,10 @@ SOURCES = {
         ),
     ),
 }
-"""Public sources by the name of the set; for the other sets none with these rows is known."""
+"""Sources of stand-ins, which may turn out to be the common file."""
 
 
 # Checks.
-
-
-def _checksum(table: Table) -> str:
-    """SHA-256 of the bytes of X, then of y, little-endian and in C order."""
-    X, y = table
-    return sha256(X.tobytes() + y.astype("<i8").tobytes()).hexdigest()
 
 
 def _require_form(facts: DataSet, table: Table, what: str) -> None:
@@ -336,7 +371,7 @@ def _require_form(facts: DataSet, table: Table, what: str) -> None:
 
 def _require_checksum(facts: DataSet, table: Table, file: Path) -> None:
     """Raise unless the bytes are those of the common file."""
-    found = _checksum(table)
+    found = checksum(table)
     if found != facts.sha256:
         raise ValueError(
             f"{file} holds other data than expected: the SHA-256 of its arrays is {found}, "

@@ -332,8 +332,8 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         if name in AGAIN and "cluster_centers_" in self.__dict__:
             message = (
                 f"{name} is missing: after a fit to a stream or dask collection it refers to the "
-                "data, so that pickles and copies of the estimator leave it out; use "
-                f"{AGAIN[name]} for the data X."
+                "data, so that pickles and copies of the estimator leave it out, and so do files "
+                f"of sfumato.save without training_rows=True; use {AGAIN[name]} for the data X."
             )
         raise AttributeError(message)
 

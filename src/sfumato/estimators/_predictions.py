@@ -209,6 +209,7 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
     def _engine_for(self, X: Any, sample_weight: Any = None, inspect: bool = False) -> Engine:
         """Engine on new data; with ``inspect``, a pass checks the values of chunked data first."""
         check_is_fitted(self)
+        validation.check_threads(self.n_threads)
         data = validation.new_input(self, X, sample_weight, self._origin_, inspect)
         problem = Problem(self.loss_, self.membership_)
         return make_engine(self.engine, data, problem, self.n_threads)

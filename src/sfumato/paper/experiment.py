@@ -39,7 +39,9 @@ GRID_RUNS_LARGE, GRID_RUNS_QUICK = 3, 2
 """Seeds per grid cell. Chosen by hand, to save time."""
 STAND_IN = " (stand-in)"
 """Suffix of a set whose images are not those of the paper: it is not compared with the paper."""
-QUICK_SETS = ("yale", "orl", "digits")
+DIGITS = "digits"
+"""A set that is always there: scikit-learn has it."""
+QUICK_SETS = ("yale", "orl", DIGITS)
 QUICK_RUNS, RUNS = 3, 10
 """Seeds per method and set. Chosen by hand."""
 DEFAULT_ACTIVE = 5
@@ -173,7 +175,7 @@ class Sample(NamedTuple):
 @cache
 def sample_of(data: str) -> Sample:
     """Rows and classes of a data set, or of its stand-in; "digits" is scikit-learn's."""
-    if data == "digits":
+    if data == DIGITS:
         X, y = load_digits(return_X_y=True)
     else:
         with warnings.catch_warnings():
@@ -224,12 +226,15 @@ class Experiment:
         Seeds per method and set.
     quick : bool
         Whether the grid is small.
+    named : bool
+        Whether the user has named the data sets.
     """
 
     sets: Sequence[str] = SETS
     methods: Sequence[str] = tuple(METHODS)
     runs: int = RUNS
     quick: bool = False
+    named: bool = False
 
     def cells(self) -> list[Cell]:
         """Cells of the tables and of the grid, seed by seed, so that all rows grow together."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.manifold import spectral_embedding
-from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import validate_data
@@ -83,25 +84,35 @@ def _embedded(task: Task) -> BaseEstimator:
     return make_pipeline(embedding, clustering)
 
 
-class FullGraphSpectralClustering(ClusterMixin, BaseEstimator):
-    """K-Means on eigenvectors of the Laplacian D - W of a complete graph, as in the paper.
+class SelfTuningSpectralClustering(ClusterMixin, BaseEstimator):
+    """K-Means on eigenvectors of a graph of nearest neighbors, whose weights tune themselves [1]_.
 
-    The weight of an edge is ``exp(-d^2 / (2 s^2))``, d being the distance and s the median of all.
-    The paper specifies neither. Memory is that of an n x n matrix, time that of its eigenvectors.
+    The weight of an edge is ``exp(-d^2 / (s_i s_j))``, d being the distance of two rows, and s the
+    distance of each to its last neighbor. The paper specifies neither graph nor weights.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters, and of eigenvectors: those of the smallest eigenvalues.
+        Number of clusters, and of eigenvectors: those of the smallest eigenvalues of the
+        normalized Laplacian, with rows scaled to length one.
+    n_neighbors : int, default=7
+        Edges of a row, and the neighbor that sets its scale, as in [1]_.
     random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
+
+    References
+    ----------
+    .. [1] L. Zelnik-Manor, P. Perona, "Self-tuning spectral clustering", NIPS 2004.
     """
 
-    def __init__(self, n_clusters: int = 8, *, random_state: Any = None) -> None:
+    def __init__(
+        self, n_clusters: int = 8, *, n_neighbors: int = 7, random_state: Any = None
+    ) -> None:
         self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -118,19 +129,31 @@ class FullGraphSpectralClustering(ClusterMixin, BaseEstimator):
         self : object
         """
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        squared = pairwise_distances(X, metric="sqeuclidean")
-        width = float(np.median(squared[np.triu_indices_from(squared, 1)])) or 1.0
-        graph = np.exp(squared / (-2 * width), out=squared)
         vectors = spectral_embedding(
-            graph,
+            self._graph(X),
             n_components=self.n_clusters,
-            norm_laplacian=False,
+            norm_laplacian=True,
             drop_first=False,
             random_state=self.random_state,
         )
-        means = KMeans(self.n_clusters, init="random", n_init=1, random_state=self.random_state)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.where(lengths > 0, lengths, 1)
+        means = KMeans(self.n_clusters, n_init=1, random_state=self.random_state)
         self.labels_ = means.fit_predict(vectors)
         return self
+
+    def _graph(self, X: Any) -> sp.csr_array:
+        """Weights of the edges, symmetric."""
+        count = min(self.n_neighbors, len(X) - 1)
+        distances, neighbors = NearestNeighbors(n_neighbors=count).fit(X).kneighbors()
+        scales = distances[:, -1]
+        products = scales[:, None] * scales[neighbors]
+        with np.errstate(divide="ignore", invalid="ignore"):  # Rows that coincide have weight 1.
+            weights = np.where(distances > 0, np.exp(-(distances**2) / products), 1.0)
+        rows = np.arange(0, weights.size + 1, count, dtype=np.int32)
+        graph = sp.csr_array((weights.ravel(), neighbors.ravel().astype(np.int32), rows))
+        graph.resize(len(X), len(X))
+        return graph.maximum(graph.T)
 
 
 def _unit_variance(X: Any) -> Any:
@@ -170,8 +193,9 @@ METHODS: dict[str, Method] = {
         "GMM",
     ),
     "SC": Method(
-        lambda t: FullGraphSpectralClustering(t.n_clusters, random_state=t.seed),
-        "full Gaussian graph as wide as the median distance, eigenvectors of D - W, K-Means",
+        lambda t: SelfTuningSpectralClustering(t.n_clusters, random_state=t.seed),
+        "graph of 7 nearest neighbors with self-tuning Gaussian weights, eigenvectors of the "
+        "normalized Laplacian, K-Means",
         "SC",
     ),
     "LSC": Method(

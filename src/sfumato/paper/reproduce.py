@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from rich.console import Console
 from sfumato.datasets import load
 from sfumato.datasets.catalog import CATALOG
 from sfumato.exceptions import UserError, did_you_mean
-from sfumato.files import OutputFolder
+from sfumato.files import OutputFolder, try_lock
 from sfumato.paper.experiment import (
+    DIGITS,
     QUICK_RUNS,
     QUICK_SETS,
     RUNS,
@@ -74,12 +74,10 @@ def locked(output: Path) -> Iterator[None]:
     """Raise UserError if another command is running in the folder."""
     output.mkdir(parents=True, exist_ok=True)
     with (output / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(file.fileno()):
             raise UserError(
                 f"Another command is running in {output}; wait for it, or give another --output."
-            ) from None
+            )
         yield
 
 
@@ -114,26 +112,39 @@ def setting() -> dict[str, str]:
 
 
 def checked(experiment: Experiment, warn: Callable[[str], None]) -> Experiment:
-    """Experiment with stand-ins called so; raises UserError unless all data sets are there."""
-    sets = []
+    """Experiment on the data sets that can be had, with stand-ins called so.
+
+    Others are named and left out; digits, which scikit-learn has, take their place. Raises
+    UserError if no other set that was asked for can be had, and digits were not asked for.
+    """
+    sets, missing = [], []
     for data in experiment.sets:
-        caveats = _caveats(data)
+        try:
+            caveats = _caveats(data)
+        except (OSError, ValueError) as error:
+            missing.append(data)
+            warn(f"Left out: {data}. {error}")
+            continue
         for caveat in caveats:
             warn(caveat)
         sets.append(data + STAND_IN if caveats else data)
+    if missing and experiment.named and not sets:
+        raise UserError(
+            f"None of the data sets {', '.join(missing)} can be had; leave --sets out for those "
+            "that can, or give digits."
+        )
+    if missing and not experiment.named and DIGITS not in sets:
+        sets.append(DIGITS)
     return replace(experiment, sets=tuple(sets))
 
 
 def _caveats(data: str) -> list[str]:
     """Warnings about a data set: it is not the one that the paper had."""
-    if data == "digits":
+    if data == DIGITS:
         return []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            load(data)
-    except (OSError, ValueError) as error:
-        raise UserError(str(error)) from error
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load(data)
     return [str(warning.message) for warning in caught]
 
 
@@ -141,12 +152,13 @@ def planned(
     sets: Sequence[str], methods: Sequence[str], runs: int | None, quick: bool
 ) -> Experiment:
     """The experiment that options ask for; names may be given one by one or with commas."""
-    known = (*CATALOG, "digits")
+    named = _chosen("--sets", sets, (*CATALOG, DIGITS))
     return Experiment(
-        _chosen("--sets", sets, known) or (QUICK_SETS if quick else SETS),
+        named or (QUICK_SETS if quick else SETS),
         _chosen("--methods", methods, tuple(METHODS)) or tuple(METHODS),
         runs or (QUICK_RUNS if quick else RUNS),
         quick,
+        named=bool(named),
     )
 
 

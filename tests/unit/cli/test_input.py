@@ -15,7 +15,8 @@ from sfumato.cli.output import (
     as_ids,
     labels_frame,
     memberships_frame,
-    write_tables,
+    write_centers,
+    write_rows,
 )
 from sfumato.exceptions import StreamError, UserError
 
@@ -288,7 +289,8 @@ class TestFrames:
             )
             for row, (name, label) in enumerate([("x", 2), ("y, z", 0)])
         ]
-        counts = write_tables(paths, results, "who", ("cluster", "a,b"), centers)
+        counts = write_rows(paths[:2], results, "who", len(centers))
+        write_centers(paths[2], ("cluster", "a,b"), centers)
         assert (counts.sizes, counts.outliers, counts.sure) == ([1, 0, 1], 0, 2)
         read = pd.read_parquet if ending == "parquet" else pd.read_csv
         labels, memberships, written = map(read, paths)
@@ -332,8 +334,8 @@ class TestFrames:
         scores = np.array([0.2, 1.0, 3.0, 9.0])
         results = RowResults(as_ids(None, 0, 4), np.array([0, 1, 2, 2]), memberships, scores)
         np.testing.assert_array_equal(results.largest, [0.7, 0.6, 1.0, 0.0])
-        paths = [tmp_path / f"{name}.csv" for name in ("labels", "memberships", "centers")]
-        counts = write_tables(paths, [results], "row", ("a",), np.zeros((3, 1)))
+        paths = [tmp_path / f"{name}.csv" for name in ("labels", "memberships")]
+        counts = write_rows(paths, [results], "row", 3)
         assert (counts.sizes, counts.outliers, counts.sure) == ([1, 1, 0], 2, 1)
         assert counts.rows == 4
 

@@ -296,10 +296,10 @@ def test_unknown_names_get_a_suggestion(name: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["yale", "yaleb", "coil20", "coil100"])
-def test_without_a_source_the_error_says_what_to_put_where(name: str, tmp_path: Path) -> None:
+def test_without_a_download_the_error_says_what_to_put_where(name: str, tmp_path: Path) -> None:
     facts = CATALOG[name]
-    with pytest.raises(FileNotFoundError, match=f"no file {name}.npz, and no public") as error:
-        load(name, data_home=tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"no file {name}.npz, and download_if") as error:
+        load(name, data_home=tmp_path, download_if_missing=False)
     said = str(error.value)
     for words in (facts.form, facts.sha256, str(tmp_path), facts.home, facts.citation):
         assert words in said

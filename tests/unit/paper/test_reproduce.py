@@ -2,12 +2,16 @@
 
 import fcntl
 import warnings
+from urllib.error import URLError
 
 import numpy as np
 import pytest
+import sklearn.datasets
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.cli.main import main
+from sfumato.datasets import download, originals
+from sfumato.exceptions import UserError
 from sfumato.paper import experiment as experiments
 from sfumato.paper import reproduce as module
 from sfumato.paper.experiment import (
@@ -20,7 +24,7 @@ from sfumato.paper.experiment import (
     run_cell,
     sample_of,
 )
-from sfumato.paper.methods import METHODS, FullGraphSpectralClustering
+from sfumato.paper.methods import METHODS, SelfTuningSpectralClustering
 from sfumato.paper.reproduce import checked, found, planned
 
 
@@ -47,8 +51,8 @@ def test_methods_never_see_the_classes(method, monkeypatch):
     np.testing.assert_array_equal(*seen)
 
 
-@parametrize_with_checks([FullGraphSpectralClustering(3, random_state=0)])
-def test_the_full_graph_is_an_estimator(estimator, check):
+@parametrize_with_checks([SelfTuningSpectralClustering(3, random_state=0)])
+def test_the_spectral_baseline_is_an_estimator(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
@@ -116,6 +120,46 @@ def test_stand_ins_are_called_so_and_compared_with_nothing(monkeypatch):
     assert experiment.sets == ("yale", "orl (stand-in)")
     assert said == ["orl is a stand-in"]
     assert experiment.sets[1] not in SETS
+
+
+def test_sets_that_cannot_be_had_are_named_and_left_out(monkeypatch):
+    def load(name):
+        if name != "orl":
+            raise OSError(f"There is no file {name}.npz.")
+
+    monkeypatch.setattr(module, "load", load)
+    said = []
+    experiment = checked(Experiment(("yale", "orl")), said.append)
+    assert experiment.sets == ("orl", "digits"), "digits take the place of others"
+    assert said == ["Left out: yale. There is no file yale.npz."]
+    assert checked(planned((), (), None, quick=True), said.append).sets == ("orl", "digits")
+    assert checked(planned((), (), None, quick=False), said.append).sets == ("orl", "digits")
+    assert checked(planned(["yale,orl"], (), None, quick=True), said.append).sets == ("orl",)
+    with pytest.raises(
+        UserError, match=r"None of the data sets yale, usps can be had; leave --set"
+    ):
+        checked(planned(["yale,usps"], (), None, quick=True), said.append)
+
+
+def test_a_page_without_a_network(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("SFUMATO_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(originals, "GITHUB", "http://127.0.0.1:9")
+    monkeypatch.setattr(download, "PAUSES", ())
+
+    def offline(**_):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_olivetti_faces", offline)
+    words = ["--quick", "--methods", "K-Means", "--runs", "1", "--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", *words])
+    assert not ended.value.code
+    told = " ".join(capsys.readouterr().err.split())
+    assert "Left out: yale." in told
+    assert "Left out: orl." in told
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "digits" in page.lower()
 
 
 def test_results_of_other_grids_and_seeds_are_left_out(tmp_path):

@@ -1,0 +1,130 @@
+"""Property: no model file does more than fail, whatever its bytes.
+
+``make fuzz-models`` tries 10^5 of them, or ``FUZZ_FILES``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tracemalloc
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfumato
+from sfumato import (
+    RSFKM,
+    Capped,
+    CappedREFCMFS,
+    FuzzyClustering,
+    KMedoids,
+    LandmarkSpectralClustering,
+    LandmarkSpectralEmbedding,
+    Power,
+)
+from sfumato.exceptions import ModelFileError
+from tests.catalogue import blobs, each, whatever_results
+from tests.properties.mutations import mutated
+
+FILES = int(os.environ.get("FUZZ_FILES", "4000"))
+"""Files that are tried, over all tests."""
+ROUNDS = 8
+KEPT = Path(__file__).parent / "found" / "failed.sfumato"
+"""Where a file that does more than fail is kept."""
+FIXED = 1 << 19
+"""Bytes of memory that a load may take whatever the size of the file. Chosen by hand."""
+GROWTH = 25
+"""Bytes of memory per byte of the file, at most: JSON as Python objects. Chosen by hand."""
+
+SEED = np.random.RandomState(0)
+MODELS = [
+    CappedREFCMFS(3, random_state=0),
+    FuzzyClustering(3, loss=Capped(4.0), membership=Power(2, 1.5), random_state=SEED),
+    RSFKM(3, random_state=0, init=blobs(3)),
+    KMedoids(3),
+    LandmarkSpectralEmbedding(2, random_state=0),
+    LandmarkSpectralClustering(3, random_state=0),
+]
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("models")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, model in enumerate(MODELS):
+            sfumato.save(model.fit(blobs(40)), folder / str(number), training_rows=number % 2 == 0)
+    return [(folder / str(number)).read_bytes() for number in range(len(MODELS))]
+
+
+def use(path: Path) -> str:
+    """Load a file, and use the model; only errors that name a problem are allowed."""
+    try:
+        model = sfumato.load(path)
+    except ModelFileError as error:
+        message = str(error)
+    else:
+        return use_model(model)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    return "refused"
+
+
+def use_model(model: Any) -> str:
+    X = blobs(7)
+    try:
+        for name in ("predict", "transform", "predict_proba", "score_outliers", "score_samples"):
+            if hasattr(model, name):
+                getattr(model, name)(X)
+        if hasattr(model, "partial_fit"):
+            model.partial_fit(X)
+        repr(model)
+    except ValueError:
+        return "unusable"
+    return "used"
+
+
+@each("number", range(ROUNDS), ids=str)
+@whatever_results
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+def test_damaged_and_deceiving_files(originals: list[bytes], number: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(number)
+    path = tmp_path / "m"
+    seen = {"refused": 0, "unusable": 0, "used": 0}
+    for content in originals:  # What the first use of a model imports is imported now.
+        path.write_bytes(content)
+        assert use(path) == "used"
+    modules = set(sys.modules)
+    for _ in range(FILES // ROUNDS):
+        content = mutated(originals, rng)
+        path.write_bytes(content)
+        try:
+            seen[use(path)] += 1
+        except BaseException:
+            KEPT.write_bytes(content)
+            raise
+    assert set(sys.modules) == modules, "nothing is imported"
+    assert [each.name for each in tmp_path.iterdir()] == ["m"], "nothing is extracted"
+    assert seen["refused"] > 0.6 * sum(seen.values())
+    assert seen["used"] > 0, "some changes do no harm"
+
+
+def test_memory_is_bounded_by_the_file(originals: list[bytes], tmp_path: Path) -> None:
+    rng = np.random.default_rng(99)
+    path = tmp_path / "m"
+    for _ in range(FILES // 16):
+        content = mutated(originals, rng)
+        path.write_bytes(content)
+        tracemalloc.start()
+        try:
+            sfumato.load(path)
+        except ModelFileError:
+            pass
+        finally:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert peak < FIXED + GROWTH * len(content)
