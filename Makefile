@@ -5,13 +5,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo check test fuzz fuzz-models lint format stub bench sanitize tsan soak clean
+.PHONY: demo check test test-oldest test-newest wheels sdist fuzz fuzz-models lint format stub bench sanitize tsan soak clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
 
 test: $(VENV)/built sanitize
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# The tests on the lowest versions that pyproject.toml allows, and on the newest, prereleases included.
+# TIER=all runs all of them.
+TIER ?= check
+test-oldest: VERSIONS := --constraint tools/oldest.txt
+test-newest: VERSIONS := --pre --upgrade
+test-oldest test-newest: test-%:
+	$(PYTHON) -m venv --clear $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet $(VERSIONS) --config-settings=build-dir=build/$* ".[test]"
+	$(VENV)-$*/bin/python -m pip freeze
+	$(VENV)-$*/bin/python -m pytest --tier $(TIER) --numprocesses auto --maxprocesses 4 --dist loadfile
 
 # For the daily loop, under a minute: a few cases of every test that is not marked slow.
 check: $(VENV)/built
@@ -100,7 +111,8 @@ $(BENCH)/built: $(VENV)/built
 $(VENV)/built: $(NATIVE)
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test,lint]"
+	$(BIN)/python -m pip install --quiet --config-settings=cmake.define.SFUMATO_WERROR=ON \
+	  --editable ".[test,lint]"
 	touch $@
 
 clean:

@@ -6,8 +6,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
-#include <omp.h>
+#ifndef _WIN32
 #include <pthread.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "arrays.hpp"
 #include "checks.hpp"
 #include "median.hpp"
+#include "openmp.hpp"
 #include "sweep.hpp"
 #include "transpose.hpp"
 
@@ -304,7 +306,9 @@ void bind_numerics(nb::module_& m) {
 }  // namespace sfumato
 
 NB_MODULE(SFUMATO_MODULE, m) {
+#ifndef _WIN32  // Where there is no fork.
   pthread_atfork(nullptr, nullptr, [] { sfumato::forked = true; });
+#endif
   m.doc() = "Passes over rows, compiled.";
   sfumato::bind_parts(m);
   sfumato::bind_passes<double>(m, "RowsFloat64");

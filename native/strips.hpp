@@ -4,11 +4,11 @@
 // number of threads. The order is part of the contract.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+
+#include "openmp.hpp"
 
 namespace sfumato {
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,9 @@ def minimizes(rule: Membership) -> bool:
 
 whatever_results = pytest.mark.filterwarnings("ignore::sfumato.exceptions.ClusteringWarning")
 """For tests with any parts, also those whose clusters collapse or whose centers coincide."""
+needs_callbacks = pytest.mark.skipif(
+    find_spec("sklearn.callback") is None, reason="scikit-learn has callbacks since 1.9"
+)
 MINIMIZING = [rule for rule in EVERY_MEMBERSHIP if minimizes(rule)]
 
 

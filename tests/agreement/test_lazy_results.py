@@ -19,7 +19,7 @@ from sfumato._engines.native import NativeEngine
 from sfumato._engines.stream import compute_together
 from sfumato._sampling import PrioritySample
 from sfumato.cli.memory import container_memory
-from tests.catalogue import blobs
+from tests.catalogue import blobs, needs_callbacks
 
 X = blobs(300, 3, 4)
 
@@ -160,6 +160,7 @@ def test_trimmed_draws_add_to_the_same() -> None:
         assert_array_equal(getattr(total, name), getattr(whole, name))
 
 
+@needs_callbacks
 def test_a_fit_that_a_callback_stopped_goes_on(tmp_path: Path) -> None:
     class Stop:
         """Ends the fit after a few iterations."""

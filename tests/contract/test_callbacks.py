@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn.callback import CallbackContext, FitCallback, ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,6 +26,14 @@ from sfumato import (
 from sfumato._engines.native import NativeEngine
 from sfumato.datasets import make_blobs_with_outliers
 from tests.catalogue import blobs, each, row_weights
+
+pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
+from sklearn.callback import (
+    CallbackContext,
+    FitCallback,
+    ProgressBar,
+    ScoringMonitor,
+)
 
 ESTIMATORS = [
     REFCMFS(3, random_state=0),

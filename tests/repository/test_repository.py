@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -140,7 +141,11 @@ def test_the_package_imports_none_of_its_extras() -> None:
     # scikit-learn itself imports pandas where it finds it, so only what comes on top counts.
     code = f"""
 import sys
-import joblib, numpy, scipy.sparse, sklearn.base, sklearn.callback, sklearn.utils.validation
+import joblib, numpy, scipy.sparse, sklearn.base, sklearn.utils.validation
+try:
+    import sklearn.callback
+except ModuleNotFoundError:  # Before 1.9.
+    pass
 before = set(sys.modules)
 from sfumato import *
 new = {{name.split(".")[0] for name in set(sys.modules) - before}}
@@ -373,3 +378,17 @@ def test_every_benchmark_can_be_called_by_name() -> None:
         functions = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
         found = {function.name: [a.arg for a in function.args.args] for function in functions}
         assert found.get("run") == ["quick"], f"{path.name} needs run(quick)"
+
+
+def test_the_oldest_versions_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required = [*project["dependencies"]]
+    for extra in ("cli", "plot", "io", "zarr", "dask", "onnx", "reproduce", "test"):
+        required += project["optional-dependencies"][extra]
+    stated = dict(re.findall(r"^([\w-]+)(?:\[.*\])?>=([\d.]+)", "\n".join(required), re.MULTILINE))
+    text = (ROOT / "tools" / "oldest.txt").read_text(encoding="utf-8")
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))
+    for name, version in pinned.items():
+        least = stated[name].split(".")
+        assert version.split(".")[: len(least)] == least, name
+    assert {"numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "dask", "onnx"} <= pinned.keys()

@@ -1,4 +1,8 @@
-"""scikit-learn's callbacks: a fit, its starts and their iterations as nested tasks."""
+"""scikit-learn's callbacks: a fit, its starts and their iterations as nested tasks.
+
+scikit-learn has callbacks since 1.9, and calls them experimental. With an earlier version,
+estimators have no ``set_callbacks``, and tasks are those of a tree that nobody watches.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,38 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sklearn.callback import CallbackContext
-
 from sfumato._solvers.descent import IterationRecord
 from sfumato._typing import Floats
+
+__all__ = ["CallbackSupportMixin", "FitTask", "IterationTasks", "with_callbacks"]
+
+try:
+    from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+except ModuleNotFoundError:
+
+    class CallbackContext:  # type: ignore[no-redef]
+        """A task that nobody watches, and all tasks within it."""
+
+        def subcontext(self, task_name: str, *, max_subtasks: int = 0) -> Self:
+            """Return the task itself, for a task within it."""
+            return self
+
+        def call_on_fit_task_begin(self, **_: Any) -> None:
+            """Do nothing."""
+
+        def call_on_fit_task_end(self, **_: Any) -> bool:
+            """Let the tasks that would follow begin."""
+            return False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Estimator whose tasks nobody watches."""
+
+        def _init_callback_context(self, **_: Any) -> CallbackContext:
+            return CallbackContext()
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method."""
+        return method
 
 
 @dataclass(frozen=True)

@@ -201,7 +201,8 @@ def _run(
     check_space(folder, data.n_rows, table.has_ids)
     summary: dict[str, Any] = {}
     progress = data.progress
-    model.set_callbacks(progress)
+    if hasattr(model, "set_callbacks"):  # Not before scikit-learn 1.9: a bar without starts.
+        model.set_callbacks(progress)
     began = time.perf_counter()
     data.fit(model)
     seconds = time.perf_counter() - began

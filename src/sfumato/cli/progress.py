@@ -11,17 +11,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
-from sklearn.callback import CallbackContext
 
 from sfumato._engines.passes import SWEEP
 from sfumato._fit.checkpoint import Place
 from sfumato._fit.starts import ALL_ROWS
+
+if TYPE_CHECKING:
+    from sklearn.callback import CallbackContext
 
 FALLS = 4
 """Number of the last falls of the objective from which the forecast is made; chosen by hand. With

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import ClassifierTags
 
 from sfumato import _validation as validation
 from sfumato._checks import check_flag, resolve_name
 from sfumato._engines import ENGINES, is_lazy, make_engine, outputs
 from sfumato._engines.base import Assignment, Engine, ResidentEngine
+from sfumato._fit.callbacks import CallbackSupportMixin, with_callbacks
 from sfumato._fit.diagnostics import outcome_of, raise_warnings, warn_of_batch
 from sfumato._fit.fit import FitResult, fit
 from sfumato._init import make_initializer

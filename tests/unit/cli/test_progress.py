@@ -14,6 +14,7 @@ from sfumato._engines.passes import SWEEP
 from sfumato._fit.checkpoint import Place, stored_place
 from sfumato.cli import progress as module
 from sfumato.cli.progress import FitProgress, Trend
+from tests.catalogue import needs_callbacks
 
 N_ROWS = 2000
 LONG = 120.0
@@ -53,6 +54,7 @@ def test_every_pass_is_told_once():
     assert observer.passes == observer.ends == len(reads) > 5
 
 
+@needs_callbacks
 def test_passes_are_shown_in_words():
     """Sweeps as iterations where one has begun; all others by their description."""
     progress = FitProgress(1e-7)
@@ -79,6 +81,7 @@ def test_passes_are_shown_in_words():
     assert watching.trend.objective == pytest.approx(model.history_[-1].objective, rel=0.1)
 
 
+@needs_callbacks
 def test_a_fit_in_memory_fills_the_bar():
     progress = FitProgress(1e-7)
     rows = np.random.default_rng(0).normal(size=(200, 3))
@@ -171,6 +174,7 @@ class TestLines:
             assert progress._pause() == pytest.approx(pause)
 
 
+@needs_callbacks
 @pytest.mark.parametrize("kind", ["in memory", "streamed"])
 def test_a_resumed_fit_says_from_where(kind, tmp_path, capsys):
     made = np.random.default_rng(0).normal(size=(N_ROWS, 3))

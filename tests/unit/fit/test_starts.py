@@ -18,7 +18,7 @@ from sfumato._fit import starts
 from sfumato._fit.starts import level_sizes
 from sfumato._solvers.restarts import HALVING, SHORT_HALVING, Plan
 from sfumato.exceptions import CollapseWarning
-from tests.catalogue import blobs, csr, make_engine, row_weights
+from tests.catalogue import blobs, csr, make_engine, needs_callbacks, row_weights
 from tests.contract.estimators import every_estimator
 from tests.interrupted import Sweeps, assert_same, counted_sweeps
 from tests.unit.fit.test_checkpoint import check_law
@@ -178,6 +178,7 @@ class Names:
         pass
 
 
+@needs_callbacks
 def test_callbacks_see_all_levels(small_samples: None) -> None:
     names = Names()
     model = REFCMFS(4, fuzzifier=1.4, random_state=0).set_callbacks(names)

@@ -10,7 +10,7 @@ from sfumato import REFCMFS
 from sfumato._solvers.descent import StopReason
 from sfumato._solvers.restarts import HALVING, Plan, Rung, Start, label_agreement, run_starts
 from sfumato.cli.cluster import FitProgress
-from tests.catalogue import blobs
+from tests.catalogue import blobs, needs_callbacks
 
 
 class Scripted:
@@ -141,6 +141,7 @@ class Watched(FitProgress):
         self.stands.append((task.completed, task.total))
 
 
+@needs_callbacks
 def test_the_bar_of_several_starts_only_goes_forward_and_ends_full():
     watched = Watched()
     REFCMFS(6, fuzzifier=1.5, random_state=0).set_callbacks(watched).fit(blobs(200, 3, 6))
