@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato._fit.diagnostics import Outcome
     from sfumato._init.base import Initializer
+    from sfumato._selection.record import Selection
     from sfumato._solvers.descent import IterationRecord, StopReason
     from sfumato.estimators import (
         REFCMFS,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
     from sfumato.losses import L21, Capped, Loss, Squared
     from sfumato.memberships import Hard, Membership, Power, Simplex
+    from sfumato.selection import select_n_clusters
     from sfumato.streams import LazyArray, Stream, stream
 
 __version__: str
@@ -46,11 +48,13 @@ __all__ = [
     "Membership",
     "Outcome",
     "Power",
+    "Selection",
     "SimREFCMFS",
     "Simplex",
     "Squared",
     "StopReason",
     "Stream",
+    "select_n_clusters",
     "stream",
 ]
 
@@ -60,6 +64,8 @@ _HOMES = {
     **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
     **dict.fromkeys(("IterationRecord", "StopReason"), "_solvers.descent"),
     "Outcome": "_fit.diagnostics",
+    "Selection": "_selection.record",
+    "select_n_clusters": "selection",
     "Initializer": "_init.base",
 }
 """Modules of the public names that are no estimators."""
@@ -72,6 +78,7 @@ _MODULES = (
     "memberships",
     "metrics",
     "plotting",
+    "selection",
     "streams",
 )
 

@@ -16,9 +16,16 @@ from sfumato._validation.arrays import (
 )
 from sfumato._validation.batches import batch_data, batches, check_first_batch
 from sfumato._validation.chunks import check_fit_chunks, check_new_chunks
-from sfumato._validation.parameters import check_centers, check_counts, restored_on_failure
+from sfumato._validation.parameters import (
+    MOST_CLUSTERS,
+    check_centers,
+    check_counts,
+    most_clusters,
+    restored_on_failure,
+)
 
 __all__ = [
+    "MOST_CLUSTERS",
     "batch_data",
     "batches",
     "check_centers",
@@ -29,6 +36,7 @@ __all__ = [
     "check_new_data",
     "count_rows",
     "fit_input",
+    "most_clusters",
     "new_input",
     "restored_on_failure",
 ]

@@ -12,6 +12,8 @@ from typing import Any
 from sfumato._engines.stream import compute_together
 from sfumato._fit.checkpoint import stored_place
 from sfumato._inspection import raise_not_finite, summarize_range
+from sfumato._selection.path import reported_to
+from sfumato._validation import most_clusters
 from sfumato.cli.input import Source, Table
 from sfumato.cli.memory import WRITTEN_ROWS, chunk_sizes, default_limit, memory_of_whole, size_text
 from sfumato.cli.output import RowResults, as_ids, check_space, write_tables
@@ -83,8 +85,9 @@ def _require_writers(name: str) -> None:
 
 def _most_memberships(model: Model) -> int:
     """Memberships per row, at most."""
-    active = getattr(model, "n_active", model.n_clusters)
-    return max(1, min(DEFAULT_ACTIVE if active == "auto" else active, model.n_clusters))
+    n_clusters = most_clusters(model)
+    active = getattr(model, "n_active", n_clusters)
+    return max(1, min(DEFAULT_ACTIVE if active == "auto" else active, n_clusters))
 
 
 def _fits(source: Source, limit: int, n_active: int) -> bool:
@@ -169,7 +172,7 @@ class _Streamed(_Data):
             limit,
             probe.dtype.itemsize * table.stored_columns,
             probe.n_features,
-            model.n_clusters,
+            most_clusters(model),
             _most_memberships(model),
         )
         self._rows = table.open(self._chunk_rows, False)
@@ -214,7 +217,8 @@ def _run(
     progress = data.progress
     model.set_callbacks(progress)
     began = time.perf_counter()
-    data.fit(model)
+    with reported_to(progress.count):
+        data.fit(model)
     seconds = time.perf_counter() - began
 
     def fill(stage: Path) -> None:
