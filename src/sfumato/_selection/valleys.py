@@ -1,9 +1,10 @@
 """Which components are one cluster: those with no valley of the density between them [1]_.
 
 A cluster that is long, bent or uniform is described by several round components. Along the line
-between the centers of two components, their rows are compared with two laws: two Gaussians, and one
-law that has a single mode and falls away from it on both sides, with a width and a shape for each
-side. Where the second is likelier, there is no valley, and both are one cluster.
+between the centers of two components, their rows are compared with three laws: two Gaussians, one
+Gaussian, and a law that has a single mode and falls away from it on both sides, with a width and a
+shape for each side. Where one of the last two is likelier, there is no valley, and both are one
+cluster.
 
 References
 ----------
@@ -94,13 +95,34 @@ def _is_one(rows: Rows, seen: Expectation, first: int, second: int) -> bool:
     index = np.flatnonzero(np.isin(seen.posteriors.argmax(axis=1), [first, second]))
     if len(index) < 2:
         return False
-    places = (rows.values[index] - centers[first]) @ (axis / distance)
     pair = seen.posteriors[index][:, [first, second]]
     share = np.clip(pair[:, 0] / pair.sum(axis=1), 1e-3, 1 - 1e-3)
     weights = rows.weights[index]
+    places = _along(rows, seen, first, second, index)
     evidence, has_valley = two_gaussians(places, weights, share)
+    if evidence - one_gaussian(places, weights) < 1.5 * np.log(max(weights.sum(), 2)):
+        return True  # By BIC, with three parameters more.
     evidence -= one_mode(places, weights)
     return evidence < (LEAST_EVIDENCE if has_valley else -LEAST_EVIDENCE)
+
+
+def _along(
+    rows: Rows, seen: Expectation, first: int, second: int, index: NDArray[np.intp]
+) -> Floats:
+    """Places of rows along the line between the centers of two components.
+
+    Each row is left out of the center of its own component: with few rows in many columns, it would
+    draw the line toward itself.
+    """
+    centers, masses = seen.components.centers, seen.masses
+    axis = centers[second] - centers[first]
+    distance = float(np.linalg.norm(axis))
+    mine = seen.posteriors[index, first] >= seen.posteriors[index, second]
+    own = np.where(mine, max(masses[first] - 1, 1), max(masses[second] - 1, 1))
+    squares = np.where(mine, seen.squares[index, first], seen.squares[index, second])
+    drawn = np.where(mine, 1, -1) * squares / own
+    found: Floats = ((rows.values[index] - centers[first]) @ axis + drawn) / distance
+    return found
 
 
 def depth(distance: float, first: float, second: float, heights: Sequence[float] = (1, 1)) -> float:
@@ -133,6 +155,15 @@ def two_gaussians(places: Floats, weights: Floats, share: Floats) -> tuple[float
     widths = np.sqrt(variances)
     least = depth(float(np.ptp(means)), widths[0], widths[1], masses / widths)
     return float(weights @ densities), least < FLAT
+
+
+def one_gaussian(places: Floats, weights: Floats) -> float:
+    """Log-likelihood of one Gaussian."""
+    mean = np.average(places, weights=weights)
+    variance = float(np.average((places - mean) ** 2, weights=weights))
+    if variance == 0:
+        return np.inf
+    return -float(weights.sum()) / 2 * float(np.log(2 * np.pi * variance) + 1)
 
 
 def one_mode(places: Floats, weights: Floats) -> float:
