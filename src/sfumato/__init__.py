@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sfumato._init.base import Initializer
     from sfumato._onnx import to_onnx
     from sfumato._persistence import load, save
+    from sfumato._selection.record import Selection
     from sfumato._solvers.descent import IterationRecord, StopReason
     from sfumato.estimators import (
         REFCMFS,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
     from sfumato.losses import L21, Capped, Loss, Squared
     from sfumato.memberships import Hard, Membership, Power, Simplex
+    from sfumato.selection import select_n_clusters
     from sfumato.streams import LazyArray, Stream, stream
 
 __version__: str
@@ -48,6 +50,7 @@ __all__ = [
     "Membership",
     "Outcome",
     "Power",
+    "Selection",
     "SimREFCMFS",
     "Simplex",
     "Squared",
@@ -55,6 +58,7 @@ __all__ = [
     "Stream",
     "load",
     "save",
+    "select_n_clusters",
     "stream",
     "to_onnx",
 ]
@@ -67,6 +71,8 @@ _HOMES = {
     **dict.fromkeys(("load", "save"), "_persistence"),
     "to_onnx": "_onnx",
     "Outcome": "_fit.diagnostics",
+    "Selection": "_selection.record",
+    "select_n_clusters": "selection",
     "Initializer": "_init.base",
 }
 """Modules of the public names that are no estimators."""
@@ -79,6 +85,7 @@ _MODULES = (
     "memberships",
     "metrics",
     "plotting",
+    "selection",
     "streams",
 )
 

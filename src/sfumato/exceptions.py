@@ -264,7 +264,7 @@ class ParameterTypeError(ParameterError, TypeError):
     ...     REFCMFS(n_clusters="8").fit([[0.0], [1.0]])
     ... except TypeError as error:
     ...     print(error)
-    n_clusters='8' is not an integer; use e.g. 8.
+    n_clusters='8' is not an integer; use e.g. 8, or 'auto'.
     """
 
 

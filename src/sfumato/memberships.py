@@ -12,12 +12,20 @@ rule without one works with ``engine="reference"``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Integral
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sfumato._checks import Auto, is_auto, require_integer, require_number, resolve_part
+from sfumato._checks import (
+    Auto,
+    is_auto,
+    is_number,
+    require_integer,
+    require_number,
+    resolve_part,
+)
 from sfumato._typing import Floats
 from sfumato.exceptions import Given, Message, Option, ParameterError
 
@@ -355,7 +363,15 @@ MEMBERSHIPS: dict[str, type[Membership]] = {"hard": Hard, "power": Power, "simpl
 """Membership rules by the names that estimators take."""
 
 
-def resolve_membership(part: str | Membership, n_clusters: int) -> Membership:
-    """Rule of that name, or a copy of the given one, for that many clusters."""
+def resolve_membership(
+    part: str | Membership, n_clusters: int, limited: bool = False
+) -> Membership:
+    """Rule of that name, or a copy of the given one, for that many clusters.
+
+    ``limited``: whether a larger ``n_active`` is lowered to ``n_clusters``.
+    """
     rule: Membership = resolve_part("membership", part, MEMBERSHIPS, Membership)
+    n_active = rule.get_params(deep=False).get("n_active")
+    if limited and is_number(n_active, Integral) and int(n_active) > n_clusters:
+        rule = rule.set_params(n_active=n_clusters)
     return rule.resolve(n_clusters)

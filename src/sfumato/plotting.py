@@ -14,9 +14,20 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato._selection.choose import SMALLER
+from sfumato._selection.record import Selection
 from sfumato._typing import Floats
 
-__all__ = ["INK", "PALETTE", "convergence", "image_memberships", "mixed", "plane", "save"]
+__all__ = [
+    "INK",
+    "PALETTE",
+    "convergence",
+    "criteria",
+    "image_memberships",
+    "mixed",
+    "plane",
+    "save",
+]
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """Colors of clusters: those of Okabe and Ito, distinct under common kinds of color blindness."""
@@ -259,3 +270,46 @@ def _bar(axes: Axes, share: float) -> None:
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.005 else "< 0.5%"
+
+
+def criteria(selection: Selection) -> Figure:
+    """Plot the criteria of a selection by the number of clusters.
+
+    Each is scaled to its range, so that 1 is best; the chosen number is marked.
+
+    Parameters
+    ----------
+    selection : Selection
+        As :func:`sfumato.select_n_clusters` returns it.
+
+    Returns
+    -------
+    figure : Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import select_n_clusters
+    >>> from sfumato.plotting import criteria
+    >>> X = np.random.RandomState(0).normal(size=(100, 1)) + 9 * np.arange(100)[:, None] % 27
+    >>> criteria(select_n_clusters(X)).axes[0].get_xlabel()
+    'number of clusters'
+    """
+    figure = Figure(figsize=(6, 3.5), layout=ConstrainedLayoutEngine())
+    axes = figure.add_subplot()
+    for place, (name, values) in enumerate(selection.scores.items()):
+        scores = np.asarray(values, dtype=np.float64)
+        scores = np.where(np.isfinite(scores), scores, np.nan)
+        if np.isnan(scores).all():
+            continue
+        scores = -scores if name in SMALLER else scores
+        extent = np.nanmax(scores) - np.nanmin(scores)
+        shown = (scores - np.nanmin(scores)) / (extent if extent > 0 else 1)
+        (line,) = axes.plot(selection.candidates, shown, marker=".", label=name.replace("_", " "))
+        line.set(color=PALETTE[place % len(PALETTE)], linewidth=1 if place else 2)
+    axes.axvline(selection.n_clusters, color=GRAY, zorder=0)
+    axes.set_xlabel("number of clusters")
+    axes.set_ylabel("criterion, scaled to its range")
+    if axes.lines[:-1]:
+        axes.legend(fontsize="small")
+    return figure

@@ -79,7 +79,7 @@ def fit(
     Parameters
     ----------
     estimator : estimator
-        Its parameters are read; it is not changed.
+        Its parameters and ``n_clusters_`` are read; it is not changed.
     data : Data or ChunkedData
     problem : Problem
         Its parameters may be "auto".
@@ -105,7 +105,7 @@ def fit(
         full = make_engine(estimator.engine, data, tuned.problem, estimator.n_threads)
 
     plan = Plan.of(estimator.n_init, initializer.random, initializer.refined)
-    sizes = level_sizes(plan, engine, int(estimator.n_clusters))
+    sizes = level_sizes(plan, engine, int(estimator.n_clusters_))
     task = FitTask(
         estimator,
         estimator._init_callback_context(max_subtasks=plan.total + len(sizes)),
@@ -126,7 +126,7 @@ def fit(
 def _project(estimator: Any, data: Data | ChunkedData) -> Projection:
     """Projection onto the row space of the data; none unless ``init`` is a name."""
     if isinstance(data, Data) and isinstance(estimator.init, str):
-        return project(data, int(estimator.n_clusters))
+        return project(data, int(estimator.n_clusters_))
     return identity(data)
 
 
@@ -142,4 +142,4 @@ def _tune(
         kept = checkpoint.tuned
         problem = engine.problem.with_loss(**kept["loss"]).with_membership(**kept["membership"])
         return Tuned(problem, kept["dimension"], kept["clipped"])
-    return tune(engine, int(estimator.n_clusters), initializer, rng, estimator.n_features_in_)
+    return tune(engine, int(estimator.n_clusters_), initializer, rng, estimator.n_features_in_)

@@ -81,7 +81,7 @@ class Context(NamedTuple):
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        return int(self.estimator.n_clusters)
+        return int(self.estimator.n_clusters_)
 
     def other_rng(self) -> np.random.RandomState:
         """Random numbers for exchanges, which do not change what is drawn for plain starts."""

@@ -17,13 +17,16 @@ from sfumato._validation.arrays import (
 from sfumato._validation.batches import batch_data, batches, check_first_batch
 from sfumato._validation.chunks import check_fit_chunks, check_new_chunks
 from sfumato._validation.parameters import (
+    MOST_CLUSTERS,
     check_centers,
     check_counts,
     check_threads,
+    most_clusters,
     restored_on_failure,
 )
 
 __all__ = [
+    "MOST_CLUSTERS",
     "batch_data",
     "batches",
     "check_centers",
@@ -35,6 +38,7 @@ __all__ = [
     "check_threads",
     "count_rows",
     "fit_input",
+    "most_clusters",
     "new_input",
     "restored_on_failure",
 ]

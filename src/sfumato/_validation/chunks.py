@@ -15,6 +15,7 @@ from sfumato._inspection import Inspect, Inspection, check_range, raise_not_fini
 from sfumato._origin import origin_of_sample
 from sfumato._typing import Floats
 from sfumato._validation.arrays import ALL_ZERO, check_spread, check_total
+from sfumato._validation.parameters import most_clusters
 
 
 def check_fit_chunks(
@@ -23,9 +24,7 @@ def check_fit_chunks(
     """Check training data in chunks; sets ``n_features_in_`` and ``feature_names_in_``."""
     runner = find_runner(X, sample_weight)
     _keep_names(estimator, runner)
-    inspection = _inspect(
-        X, runner, Inspect(runner.n_features, int(estimator.n_clusters), checksum)
-    )
+    inspection = _inspect(X, runner, Inspect(runner.n_features, most_clusters(estimator), checksum))
     dtype = _precision(inspection.dtypes == {np.dtype(np.float32).str})
     sparse = True in inspection.sparse
     found = inspection.range

@@ -11,6 +11,8 @@ from typing import Any
 from sfumato._fit.checkpoint import stored_place
 from sfumato._inspection import raise_not_finite, summarize_range
 from sfumato._persistence import write_model
+from sfumato._selection.path import reported_to
+from sfumato._validation import most_clusters
 from sfumato.cli.input import Source, Table
 from sfumato.cli.memory import WRITTEN_ROWS, chunk_sizes, default_limit, memory_of_whole, size_text
 from sfumato.cli.output import (
@@ -82,8 +84,9 @@ def cluster_file(
 
 def _most_memberships(model: Model) -> int:
     """Memberships per row, at most."""
-    active = getattr(model, "n_active", model.n_clusters)
-    return max(1, min(DEFAULT_ACTIVE if active == "auto" else active, model.n_clusters))
+    n_clusters = most_clusters(model)
+    active = getattr(model, "n_active", n_clusters)
+    return max(1, min(DEFAULT_ACTIVE if active == "auto" else active, n_clusters))
 
 
 def _fits(source: Source, limit: int, n_active: int) -> bool:
@@ -170,7 +173,7 @@ class _Streamed(_Data):
             limit,
             probe.row_bytes,
             probe.n_features,
-            model.n_clusters,
+            most_clusters(model),
             _most_memberships(model),
         )
         self._rows = table.open(self._chunk_rows, False)
@@ -204,7 +207,8 @@ def _run(
     if hasattr(model, "set_callbacks"):  # Not before scikit-learn 1.9: a bar without starts.
         model.set_callbacks(progress)
     began = time.perf_counter()
-    data.fit(model)
+    with reported_to(progress.count):
+        data.fit(model)
     seconds = time.perf_counter() - began
 
     def fill(stage: Path) -> None:

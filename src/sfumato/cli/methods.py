@@ -88,6 +88,7 @@ def make_model(name: str, given: Mapping[str, Any]) -> BaseFuzzyClustering:
     from sfumato import estimators
 
     values = {key: given[key] for key in PARAMETERS if given.get(key) is not None}
+    values.setdefault("n_clusters", "auto")
     for key in values.keys() - parameters_of(name):
         having = [other for other in METHODS if key in parameters_of(other)]
         raise UserError(

@@ -71,7 +71,9 @@ def _method_options() -> list[click.Parameter]:
         return click.Option(names, type=kind, default=default, show_default=True, help=text)
 
     return [
-        click.Option(["--n-clusters", "-k"], type=whole, required=True, help="Number of clusters."),
+        _option_or_auto(
+            "--n-clusters", int, "Number of clusters; auto finds it, and says why.", short="-k"
+        ),
         click.Option(
             ["--method"],
             metavar="NAME",
@@ -99,7 +101,11 @@ def _method_options() -> list[click.Parameter]:
 
 
 def _option_or_auto(
-    name: str, kind: type[int] | type[float], text: str, default: str = "auto"
+    name: str,
+    kind: type[int] | type[float],
+    text: str,
+    default: str = "auto",
+    short: str | None = None,
 ) -> click.Option:
     """Option that takes a number, or the word auto."""
 
@@ -110,8 +116,9 @@ def _option_or_auto(
             words = {int: "a whole number", float: "a number"}[kind]
             raise click.BadParameter(f"{value!r} is neither {words} nor auto.") from error
 
+    names = [name] if short is None else [name, short]
     return click.Option(
-        [name], metavar="N|auto", callback=convert, help=f"{text}  [default: {default}]"
+        names, metavar="N|auto", callback=convert, help=f"{text}  [default: {default}]"
     )
 
 

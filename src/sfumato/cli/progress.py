@@ -191,6 +191,12 @@ class FitProgress:
         self._pass_began = time.monotonic()
         self.bar.reset(self.task, total=n_rows, description="writing results", note="")
 
+    def count(self, count: int, most: int) -> None:
+        """Show the number of clusters that is being tried, while the number is looked for."""
+        self.bar.update(
+            self.task, total=None, description=f"number of clusters: K = {count} of {most}"
+        )
+
     # Observer of a stream.
 
     def begin(self, description: str, n_rows: int | None) -> None:

@@ -182,6 +182,8 @@ def summarize(
         "method": name_of(model),
         "estimator": type(model).__name__,
         "parameters": model.get_params(deep=False),
+        "n_clusters": model.n_clusters_,
+        "selection": None if model.selection_ is None else model.selection_.to_dict(),
         "n_active": model.n_active_,
         "fuzzifier": _finite(model.fuzzifier_),
         "cap": _finite(model.cap_),
@@ -252,6 +254,8 @@ def print_summary(summary: dict[str, Any], folder: Path) -> None:
         console.print(
             f"Streamed in {how['passes']} passes, in chunks of at most {how['chunk_rows']} rows"
         )
+    if summary["selection"] is not None:
+        _print_selection(console, summary["selection"])
     _print_sizes(console, summary)
     console.print(
         f"Objective {summary['objective']:.8g} after {summary['iterations']} iterations, "
@@ -271,6 +275,13 @@ def _chosen(summary: dict[str, Any]) -> str:
     if summary["cap"] is not None:
         parts.append(f"cap {summary['cap']:.4g}")
     return "".join(f", {part}" for part in parts)
+
+
+def _print_selection(console: Console, selection: dict[str, Any]) -> None:
+    """Print why this number of clusters, and other numbers."""
+    console.print(f"Number of clusters: {selection['reason']}")
+    for other in selection["alternatives"]:
+        console.print(f"  or --n-clusters {other['n_clusters']}: {other['reason']}")
 
 
 def _print_sizes(console: Console, summary: dict[str, Any]) -> None:

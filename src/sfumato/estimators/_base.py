@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -12,9 +13,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import ClassifierTags
 
 from sfumato import _validation as validation
-from sfumato._checks import check_flag, resolve_name
+from sfumato._checks import Auto, check_flag, check_random_state, is_auto, is_number, resolve_name
+from sfumato._data import Data
 from sfumato._engines import ENGINES, is_lazy, make_engine, outputs
 from sfumato._engines.base import Assignment, Engine, ResidentEngine
+from sfumato._engines.chunked import ChunkedData
 from sfumato._fit.callbacks import CallbackSupportMixin, with_callbacks
 from sfumato._fit.diagnostics import outcome_of, raise_warnings, warn_of_batch
 from sfumato._fit.fit import FitResult, fit
@@ -24,12 +27,15 @@ from sfumato._mixture import Background, Mixture
 from sfumato._origin import central_point, medians
 from sfumato._outliers import limited_radii, radii_of, sample_rows, weighted_median
 from sfumato._problem import Problem
+from sfumato._selection.choose import choose
+from sfumato._selection.record import Selection
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
 from sfumato._validation.batches import Batch
 from sfumato.estimators._predictions import Predictions
-from sfumato.losses import Loss, resolve_loss
-from sfumato.memberships import Membership, resolve_membership
+from sfumato.exceptions import ParameterError
+from sfumato.losses import Loss, Squared, resolve_loss
+from sfumato.memberships import Hard, Membership, resolve_membership
 
 AGAIN = {
     "labels_": "predict(X)",
@@ -77,7 +83,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
 
     def __init__(
         self,
-        n_clusters: int,
+        n_clusters: int | Auto,
         *,
         init: str | ArrayLike | Initializer | Callable[..., Any],
         n_init: int | str,
@@ -225,12 +231,17 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # Of an earlier fit.
         validation.check_counts(self)
-        n_clusters = int(self.n_clusters)  # It may be one of NumPy's, which overflow.
-        loss, membership = self._parts()
-        problem = Problem(resolve_loss(loss), resolve_membership(membership, n_clusters))
+        loss, membership = (resolve_loss(self._parts()[0]), self._parts()[1])
+        auto = is_auto(self.n_clusters)
+        resolve_membership(membership, validation.most_clusters(self), limited=auto)
         resolve_name("engine", self.engine, ENGINES)
         checkpoint = None if first_batch else self.checkpoint
         data = validation.fit_input(self, X, sample_weight, checksum=checkpoint is not None)
+        self.selection_ = self._select(data) if auto else None
+        # It may be one of NumPy's, which overflow.
+        n_clusters = int(self.n_clusters if self.selection_ is None else self.selection_.n_clusters)
+        self.n_clusters_ = n_clusters
+        problem = Problem(loss, resolve_membership(membership, n_clusters, limited=auto))
         count = validation.check_first_batch if first_batch else validation.count_rows
         n_distinct = count(data, n_clusters)
         self._cutoff_given_ = problem.loss.is_resolved
@@ -241,6 +252,19 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         result = fit(self, data, problem, start, given, self._attributes, checkpoint)
         self._remember(result, n_distinct)
         raise_warnings(self, self.outcome_.warnings)
+
+    def _select(self, data: Data | ChunkedData) -> Selection:
+        """Number of clusters of the data, with its reason. It does not use up random numbers."""
+        if not (isinstance(self.init, str | Initializer) or callable(self.init)):
+            message = (
+                "init is an array of centers, and n_clusters='auto' looks for their number; give "
+                "n_clusters, or init='auto'."
+            )
+            raise ParameterError(message, "init", self.init)
+        engine = make_engine(self.engine, data, Problem(Squared(), Hard()), self.n_threads)
+        check_random_state(self.random_state)
+        seed = int(self.random_state) if is_number(self.random_state, Integral) else 0
+        return choose(engine, np.random.RandomState(seed))
 
     def _attributes(
         self, engine: Engine, centers: Floats, seen: SampledRows | None = None

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from sfumato._checks import Auto
 from sfumato._init.base import Initializer
+from sfumato._validation import most_clusters
 from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.losses import Loss, Squared
 from sfumato.memberships import Membership, Power, Simplex
@@ -122,6 +123,10 @@ class FuzzyClustering(BaseFuzzyClustering):
         Number of rows of positive weight, over all batches.
     n_batches_ : int
         Number of batches of ``partial_fit`` since the last ``fit``.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : Selection or None
+        Why this number, and what others the data supports; None if ``n_clusters`` was given.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -139,7 +144,7 @@ class FuzzyClustering(BaseFuzzyClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Auto = 8,
         *,
         loss: str | Loss = "l21",
         membership: str | Membership = "power",
@@ -182,8 +187,8 @@ class RSFKM(BaseFuzzyClustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" finds it, see :func:`select_n_clusters`.
     loss : {"l21", "capped"} or Loss, default="l21"
         First or second form of the method; ``Capped(cap=...)`` sets the cap, which otherwise the
         data chooses.
@@ -233,7 +238,7 @@ class RSFKM(BaseFuzzyClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Auto = 8,
         *,
         loss: str | Loss = "l21",
         gamma: float | Auto = "auto",
@@ -273,8 +278,8 @@ class FuzzyCMeans(BaseFuzzyClustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" finds it, see :func:`select_n_clusters`.
     fuzzifier : float or "auto", default=2.0
         Exponent r > 1 of the memberships; "auto" matches it to the dimension of the clusters, which
         keeps the centers from coinciding in high dimension.
@@ -320,7 +325,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Auto = 8,
         *,
         fuzzifier: float | Auto = 2.0,
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
@@ -350,4 +355,4 @@ class FuzzyCMeans(BaseFuzzyClustering):
         self.fuzzifier = fuzzifier
 
     def _parts(self) -> tuple[Loss, Membership]:
-        return Squared(), Power(int(self.n_clusters), self.fuzzifier)
+        return Squared(), Power(most_clusters(self), self.fuzzifier)

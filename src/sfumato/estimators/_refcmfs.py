@@ -24,8 +24,8 @@ class REFCMFS(BaseFuzzyClustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" finds it, see :func:`select_n_clusters`.
     n_active : int or "auto", default="auto"
         Memberships per row, K~ in the paper; "auto" is ``min(5, n_clusters)``.
     fuzzifier : float or "auto", default="auto"
@@ -80,7 +80,7 @@ class REFCMFS(BaseFuzzyClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Auto = 8,
         *,
         n_active: int | Auto = "auto",
         fuzzifier: float | Auto = "auto",
@@ -127,8 +127,8 @@ class CappedREFCMFS(BaseFuzzyClustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" finds it, see :func:`select_n_clusters`.
     cap : float or "auto", default="auto"
         Distance from which on the loss is constant. "auto" lies just beyond the radius of the
         widest cluster. Of many caps and seeds, on a sample of bounded size, the one is taken under
@@ -200,7 +200,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Auto = 8,
         *,
         cap: float | Auto = "auto",
         n_active: int | Auto = "auto",
@@ -245,8 +245,8 @@ class SimREFCMFS(BaseFuzzyClustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" finds it, see :func:`select_n_clusters`.
     n_active : int or "auto", default="auto"
         Memberships per row, K~ in the paper; "auto" is ``min(5, n_clusters)``.
     fuzzifier : float or "auto", default="auto"
@@ -295,7 +295,7 @@ class SimREFCMFS(BaseFuzzyClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Auto = 8,
         *,
         n_active: int | Auto = "auto",
         fuzzifier: float | Auto = "auto",

@@ -1,5 +1,12 @@
 """Quality of a clustering: against known classes, or from its memberships and the data alone."""
 
+from sfumato.metrics.centers import (
+    calinski_harabasz,
+    davies_bouldin,
+    pbm,
+    simplified_silhouette,
+)
+from sfumato.metrics.comparison import fuzzy_ari, fuzzy_jaccard, fuzzy_rand
 from sfumato.metrics.external import ari, clustering_accuracy, nmi
 from sfumato.metrics.fuzzy import (
     fukuyama_sugeno,
@@ -8,16 +15,25 @@ from sfumato.metrics.fuzzy import (
     partition_entropy,
     xie_beni,
 )
+from sfumato.metrics.scorers import silhouette_scorer
 from sfumato.metrics.silhouette import fuzzy_silhouette
 
 __all__ = [
     "ari",
+    "calinski_harabasz",
     "clustering_accuracy",
+    "davies_bouldin",
     "fukuyama_sugeno",
+    "fuzzy_ari",
+    "fuzzy_jaccard",
+    "fuzzy_rand",
     "fuzzy_silhouette",
     "modified_partition_coefficient",
     "nmi",
     "partition_coefficient",
     "partition_entropy",
+    "pbm",
+    "silhouette_scorer",
+    "simplified_silhouette",
     "xie_beni",
 ]

@@ -216,8 +216,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "fragments"),
         [
-            ([], ["'--n-clusters'", "see sfumato cluster --help"]),
-            (["--n-clusters", "many"], ["'many'", "see sfumato cluster --help"]),
+            ([], ["'name'", "--non-numeric ignore", "--exclude"]),
+            (["--n-clusters", "many"], ["'many' is neither a whole number nor auto"]),
             (["--n-clusters", 3, "--color", "red"], ["--color", "see sfumato cluster --help"]),
             (
                 ["--n-clusters", 3, "--n-active", "few"],

@@ -147,3 +147,27 @@ def test_an_error_of_every_parameter_names_its_option(parameter):
     assert option in result.stderr
     assert f"{parameter}=" not in result.stderr
     assert f"`{parameter}`" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--n-clusters", "auto"]], ids=["default", "auto"])
+def test_the_number_of_clusters_is_found(words):
+    command = ["cluster", "rows.csv", "--output", "out", *words]
+    printed = CliRunner().invoke(cli.program(), command).stdout
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert summary["parameters"]["n_clusters"] == "auto"
+    assert summary["n_clusters"] == summary["selection"]["n_clusters"] == 3
+    assert f"Number of clusters: {summary['selection']['reason']}" in printed
+    for other in summary["selection"]["alternatives"]:
+        assert f"or --n-clusters {other['n_clusters']}: {other['reason']}" in printed
+
+
+def test_a_streamed_file_has_the_same_number():
+    command = ["cluster", "rows.csv", "--output", "out", "--memory", "300MB", "--seed", "3"]
+    cli_result = CliRunner().invoke(cli.program(), command)
+    assert cli_result.exit_code == 0, cli_result.output
+    assert json.loads(Path("out/summary.json").read_text())["n_clusters"] == 3
+
+
+def test_a_given_number_has_no_selection():
+    assert "Number of clusters" not in run().stdout
+    assert json.loads(Path("out/summary.json").read_text())["selection"] is None

@@ -1,0 +1,1 @@
+"""Ways to find the number of clusters, compared; see ``__main__``."""

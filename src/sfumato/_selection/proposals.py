@@ -1,0 +1,206 @@
+"""Components to begin with: more of them where rows are denser than the density says, or fewer.
+
+Rows in a neighborhood that is denser than the density of the components become a new one, as in
+greedy mixture learning [1]_. A component is divided along its principal axis, and two are merged
+where this costs the least likelihood.
+
+References
+----------
+.. [1] N. Vlassis, A. Likas, "A greedy EM algorithm for Gaussian mixture learning", Neural
+   Processing Letters 2002.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from sfumato._selection.components import Components, Expectation
+from sfumato._selection.rows import Rows
+from sfumato._typing import Floats
+
+CANDIDATES = 128
+"""Rows around which neighborhoods are looked at. Chosen by hand."""
+SMALLEST = 8
+"""Rows of the smallest neighborhood; each larger one has twice as many. Chosen by hand."""
+MOST_SHARED = 0.3
+"""Share of the rows of a neighborhood that may belong to others that were chosen before. Chosen by
+hand."""
+LARGEST_SHARE = 0.9
+"""Share of new components in all rows, at most. Chosen by hand."""
+AXIS_ROUNDS = 6
+"""Power iterations for the principal axis of a component. Chosen by hand."""
+HALVE_ROUNDS = 4
+"""Rounds of hard clustering of its two halves. Chosen by hand."""
+
+
+class Group(NamedTuple):
+    """Rows that may become a component."""
+
+    center: Floats
+    width: float
+    mass: float
+
+    @classmethod
+    def of(cls, rows: Rows, index: NDArray[np.intp] | NDArray[np.bool_]) -> Group:
+        """Group of some rows."""
+        values, weights = rows.values[index], rows.weights[index]
+        mass = float(weights.sum())
+        center = weights @ values / mass
+        square = float(weights @ ((values - center) ** 2).sum(axis=1)) / mass / rows.n_columns
+        return cls(center, max(float(np.sqrt(square)), rows.least_width), mass)
+
+    def log_likelihood(self, total: float, n_columns: int) -> float:
+        """Log-likelihood of its rows, were it a component."""
+        entropy = n_columns / 2 * (np.log(2 * np.pi) + 1) + n_columns * np.log(self.width)
+        return self.mass * float(np.log(self.mass / total) - entropy)
+
+
+def add_dense(rows: Rows, seen: Expectation, count: int, rng: np.random.RandomState) -> Components:
+    """Components and at most ``count`` more, where they raise the likelihood most."""
+    n_rows = len(rows.values)
+    drawn = rng.choice(n_rows, min(CANDIDATES, n_rows), replace=False)
+    sizes = [min(SMALLEST, n_rows)]
+    while 2 * sizes[-1] <= n_rows // 2:
+        sizes.append(2 * sizes[-1])
+    squares = cdist(rows.values[drawn], rows.values, "sqeuclidean")
+    near = np.argsort(squares, axis=1, kind="stable")[:, : sizes[-1]]
+    found = [_neighborhoods(rows, seen, index, sizes) for index in near]
+    gains = np.array([gain for gain, _, _, _ in found])
+    taken = np.zeros(n_rows, dtype=bool)
+    chosen: list[tuple[Floats, float, float]] = []
+    for place in np.argsort(-gains, axis=None, kind="stable"):
+        row, size = divmod(int(place), len(sizes))
+        index = near[row, : sizes[size]]
+        if taken[drawn[row]] or taken[index].mean() > MOST_SHARED:
+            continue
+        taken[index] = True
+        chosen.append(tuple(values[size] for values in found[row][1:]))
+        if len(chosen) == count:
+            break
+    centers, widths, masses = (np.array(values) for values in zip(*chosen, strict=True))
+    return _shared(seen.components, centers, widths, masses / rows.total)
+
+
+def _neighborhoods(
+    rows: Rows, seen: Expectation, index: NDArray[np.intp], sizes: list[int]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Gains, centers, widths and masses of the neighborhoods of a row, by their sizes.
+
+    The gain is the rise of the log-likelihood of its rows if a neighborhood is a component.
+    """
+    begins = np.array([0, *sizes[:-1]])
+
+    def sums(values: Floats) -> Floats:
+        return np.cumsum(np.add.reduceat(values, begins, axis=0), axis=0)
+
+    weights, offsets = rows.weights[index], rows.values[index] - rows.values[index[0]]
+    masses = sums(weights)
+    means = sums(weights[:, None] * offsets) / masses[:, None]
+    squares = sums(weights * (offsets**2).sum(axis=1)) / masses - (means**2).sum(axis=1)
+    dimension = rows.n_columns
+    widths = np.sqrt(np.maximum(squares / dimension, rows.least_width**2))
+    before = sums(weights * seen.log_density[index])
+    entropies = dimension / 2 * (np.log(2 * np.pi) + 1) + dimension * np.log(widths)
+    gains = masses * (np.log(masses / rows.total) - entropies) - before
+    return gains, rows.values[index[0]] + means, widths, masses
+
+
+def _shared(components: Components, centers: Floats, widths: Floats, shares: Floats) -> Components:
+    """Components and new ones, at the cost of the shares of the others."""
+    rest = 1 - min(LARGEST_SHARE, float(shares.sum()))
+    outliers = components.outliers._replace(shares=components.outliers.shares * rest)
+    smaller = components._replace(shares=components.shares * rest, outliers=outliers)
+    return smaller.joined(centers, widths, shares)
+
+
+def divide(rows: Rows, seen: Expectation, count: int) -> Components:
+    """Components of which at most ``count`` are divided in two, where this gains most."""
+    components = seen.components
+    labels = seen.posteriors.argmax(axis=1)
+    halves: dict[int, tuple[Group, Group]] = {}
+    gains: dict[int, float] = {}
+    for number in range(components.size):
+        index = np.flatnonzero(labels == number)
+        pair = _halves(rows, index) if len(index) >= 4 else None
+        if pair is not None:
+            halves[number] = pair
+            each = [*pair, Group.of(rows, index)]
+            first, second, whole = (g.log_likelihood(rows.total, rows.n_columns) for g in each)
+            gains[number] = first + second - whole
+    for number in sorted(gains, key=lambda each: -gains[each])[:count]:
+        components = _divided(components, number, *halves[number])
+    return components
+
+
+def _divided(components: Components, number: int, first: Group, second: Group) -> Components:
+    """Components with two halves in the place of one."""
+    share = components.shares[number]
+    part = first.mass / (first.mass + second.mass)
+    centers, widths, shares = (each.copy() for each in components[:3])
+    centers[number], widths[number], shares[number] = first.center, first.width, share * part
+    replaced = components._replace(centers=centers, widths=widths, shares=shares)
+    return replaced.joined(
+        second.center[None], np.array([second.width]), np.array([share * (1 - part)])
+    )
+
+
+def _halves(rows: Rows, index: NDArray[np.intp]) -> tuple[Group, Group] | None:
+    """Two halves of some rows, by hard clustering from the principal axis; None if one is empty."""
+    weights = rows.weights[index]
+    values = rows.values[index] - np.average(rows.values[index], axis=0, weights=weights)
+    axis = values[int(np.argmax((values**2).sum(axis=1)))]
+    for _ in range(AXIS_ROUNDS):
+        length = np.linalg.norm(axis)
+        if length == 0:
+            return None
+        axis = (weights * (values @ (axis / length))) @ values
+    side = values @ axis > 0
+    for _ in range(HALVE_ROUNDS):
+        if side.all() or not side.any():
+            return None
+        first = np.average(values[side], axis=0, weights=weights[side])
+        second = np.average(values[~side], axis=0, weights=weights[~side])
+        side = values @ (first - second) > (first @ first - second @ second) / 2
+    if side.all() or not side.any():
+        return None
+    return Group.of(rows, index[side]), Group.of(rows, index[~side])
+
+
+def one_less(rows: Rows, seen: Expectation) -> Components:
+    """Components with one less: the two are merged, or the one is left out, that is missed least.
+
+    A merged pair costs what one round cluster explains worse than two. A component that is left out
+    costs the likelihood of its rows without it.
+    """
+    components, count = seen.components, seen.components.size
+    masses = np.maximum(seen.masses[:count], 1e-12)
+    squares, dimension = components.widths**2, rows.n_columns
+    pairs = masses[:, None] + masses
+    between = (
+        masses[:, None]
+        * masses
+        / pairs
+        * cdist(components.centers, components.centers, "sqeuclidean")
+    )
+    own = masses * squares
+    merged = (own[:, None] + own + between / dimension) / pairs
+    alone = masses * (dimension / 2 * np.log(squares) - np.log(masses))
+    losses = pairs * (dimension / 2 * np.log(merged) - np.log(pairs)) - alone[:, None] - alone
+    np.fill_diagonal(losses, np.inf)
+    certain = np.minimum(seen.posteriors[:, :count] / rows.weights[:, None], 1 - 1e-12)
+    missed = -(rows.weights @ np.log1p(-certain))
+    first, second = divmod(int(np.argmin(losses)), count)
+    least = int(np.argmin(missed))
+    if missed[least] < losses[first, second]:
+        return components.only(np.arange(count) != least)
+    centers, widths, shares = (each.copy() for each in components[:3])
+    pair = [first, second]
+    centers[first] = np.average(components.centers[pair], axis=0, weights=masses[pair])
+    widths[first] = np.sqrt(merged[first, second])
+    shares[first] += shares[second]
+    replaced = components._replace(centers=centers, widths=widths, shares=shares)
+    return replaced.only(np.arange(count) != second)

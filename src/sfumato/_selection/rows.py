@@ -1,0 +1,158 @@
+"""Rows on which numbers of clusters are compared: a sample of bounded size, made continuous.
+
+- Rows are drawn in proportion to their weights, which then count as numbers of rows.
+- Columns with few different values get a jitter of their resolution, so that equal values are no
+  clusters of their own.
+- Many columns are projected onto the principal axes of the directions of the rows, which outliers
+  cannot turn [1]_: the number of parameters of a cluster is that of its columns.
+
+References
+----------
+.. [1] N. Locantore et al., "Robust principal component analysis for functional data", Test 1999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sfumato._engines.base import Engine
+from sfumato._outliers import row_weight, weighted_median
+from sfumato._typing import Floats
+
+SAMPLE_ROWS = 4096
+"""Rows of the sample. Chosen by hand: 40 clusters have a hundred each."""
+MAX_COLUMNS = 50
+"""Columns above which rows are projected onto that many axes. Chosen by hand: 50 clusters 5
+standard deviations apart fit into them."""
+LEAST_WIDTH = 1e-2
+"""Width of a cluster over that of all rows, at least. Chosen by hand."""
+LEAST_SPREAD = 1e-3
+"""Spread of a column over that of the widest, at least. Chosen by hand."""
+REPEATED = 0.5
+"""Share of different values in a column, below which it gets a jitter. Chosen by hand."""
+MOST_PARTS = 32
+"""Parts at most into which a row that stands for several is divided. Chosen by hand."""
+
+
+class Rows(NamedTuple):
+    """Sampled rows and what the density of outliers is made of.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+    weights : ndarray of shape (n_rows,)
+        Number of rows that each stands for.
+    box : float
+        Log-density of the uniform distribution over the bounding box.
+    middle, spread : ndarray of shape (n_columns,)
+        Median and half of the interquartile range of each column.
+    least_width : float
+        Width of a cluster at least.
+    """
+
+    values: Floats
+    weights: Floats
+    box: float
+    middle: Floats
+    spread: Floats
+    least_width: float
+
+    @classmethod
+    def of(cls, values: Floats, weights: Floats) -> Rows | None:
+        """Rows with positive weights; None if all are the same."""
+        if not np.ptp(values, axis=0).any():
+            return None
+        values = scaled(values, weights)
+        n_columns, total = values.shape[1], float(weights.sum())
+        low, middle, high = weighted_quantiles(values, weights, (0.25, 0.5, 0.75))
+        deviations = np.sqrt(np.average((values - middle) ** 2, axis=0, weights=weights))
+        spread = np.where(high > low, (high - low) / 2, deviations)
+        spread = np.maximum(spread, LEAST_SPREAD * spread.max())
+        beyond = (total + 1) / max(total - 1, 1.0)  # The range of a uniform law over that of rows.
+        sides = np.maximum(np.ptp(values, axis=0) * beyond, spread)
+        distance = weighted_median(np.linalg.norm(values - middle, axis=1), weights)
+        width = (distance or float(deviations.max())) / np.sqrt(n_columns)
+        box = -float(np.log(sides).sum())
+        return cls(values, weights, box, middle, spread, LEAST_WIDTH * width)
+
+    @classmethod
+    def drawn(cls, engine: Engine, rng: np.random.RandomState) -> Rows | None:
+        """Sample of the rows of an engine; None if all are the same.
+
+        Rows that are equal are one, of their common weight, and rows are sorted: so neither copies
+        nor the order of the rows matter.
+        """
+        sample = engine.subsample(SAMPLE_ROWS, rng)
+        weights = sample.data.weights_or_ones()
+        positive = np.flatnonzero(weights > 0)
+        weights = weights[positive] / row_weight(weights[positive])
+        values = sample.take(positive) - sample.origin
+        values, places = np.unique(values, axis=0, return_inverse=True)
+        weights = np.bincount(places.ravel(), weights).astype(np.float64)
+        found, weights = jittered(values, weights, rng)
+        return cls.of(project(found, weights), weights)
+
+    @property
+    def total(self) -> float:
+        """Number of rows, copies included."""
+        return float(self.weights.sum())
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.values.shape[1]
+
+
+def weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
+    """Smallest values with a share of the weight at or below them, for each share and column."""
+    found = np.empty((len(shares), values.shape[1]))
+    for column, numbers in enumerate(values.T):
+        order = np.argsort(numbers, kind="stable")
+        sums = np.cumsum(weights[order])
+        places = np.searchsorted(sums, np.asarray(shares) * sums[-1] * (1 - 1e-12))
+        found[:, column] = numbers[order[np.minimum(places, len(order) - 1)]]
+    return found
+
+
+def scaled(values: Floats, weights: Floats) -> Floats:
+    """Rows around their median, in units of about their median distance: a power of two."""
+    centered = values - weighted_quantiles(values, weights, (0.5,))[0]
+    largest = float(np.abs(centered).max())
+    lengths = np.linalg.norm(centered / largest, axis=1)
+    typical = weighted_median(lengths, weights) or float(np.average(lengths, weights=weights))
+    exponent = int(np.floor(np.log2(typical) + np.log2(largest)))
+    return np.ldexp(centered, -exponent)
+
+
+def jittered(values: Floats, weights: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
+    """Rows with a jitter of the resolution in columns of repeated values, and their weights.
+
+    Rows that stand for several are divided. Columns of one or two different values stay as they
+    are: those may be the clusters.
+    """
+    steps = np.zeros(values.shape[1])
+    for column in range(values.shape[1]):
+        different = np.unique(values[:, column])
+        if 2 < len(different) < REPEATED * weights.sum():
+            steps[column] = np.median(np.diff(different))
+    if not steps.any():
+        return values, weights
+    parts = np.clip(np.floor(weights), 1, MOST_PARTS).astype(np.intp)
+    found = np.repeat(values, parts, axis=0)
+    found += steps * rng.uniform(-0.5, 0.5, size=found.shape)
+    return found, np.repeat(weights / parts, parts)
+
+
+def project(values: Floats, weights: Floats) -> Floats:
+    """Rows on the principal axes of their directions from the middle, if columns are many."""
+    if values.shape[1] <= MAX_COLUMNS:
+        return values
+    centered = values - weighted_quantiles(values, weights, (0.5,))[0]
+    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    directions = np.sqrt(weights)[:, None] * centered / np.where(lengths > 0, lengths, 1)
+    axes = np.linalg.svd(directions, full_matrices=False)[2][:MAX_COLUMNS]
+    found: Floats = centered @ axes.T
+    return found

@@ -1,0 +1,183 @@
+"""Mixtures of round components and outliers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import cauchy, multivariate_normal, multivariate_t, uniform
+
+from sfumato._selection.components import (
+    Components,
+    Outliers,
+    bic,
+    cluster_log_density,
+    expect,
+    fit,
+    maximize,
+)
+from sfumato._selection.proposals import add_dense, divide, one_less
+from sfumato._selection.rows import Rows, jittered, project, weighted_quantiles
+
+
+def rows_of(values: np.ndarray, weights: np.ndarray | None = None) -> Rows:
+    found = Rows.of(values, np.ones(len(values)) if weights is None else weights)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def rows() -> Rows:
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.0, 0, 0], [8, 0, 0], [0, 8, 0]])
+    values = rng.normal(size=(300, 3)) + centers[rng.integers(3, size=300)]
+    return rows_of(np.vstack([values, rng.uniform(-30, 30, size=(30, 3))]))
+
+
+def two(rows: Rows, shape: float = np.inf) -> Components:
+    outliers = Outliers(np.array([0.1, 0.1]), rows.middle, 2.0)
+    centers = rows.values[[0, 7]]
+    return Components(centers, np.array([0.5, 0.8]), np.array([0.5, 0.3]), outliers, shape)
+
+
+@pytest.mark.parametrize("shape", [np.inf, 3.0])
+def test_densities_are_those_of_scipy(rows: Rows, shape: float) -> None:
+    squares = ((rows.values - rows.values[0]) ** 2).sum(axis=1)
+    found = cluster_log_density(squares[:, None], np.array([0.7]), 3, shape)[:, 0]
+    mean, cov = rows.values[0], 0.49 * np.eye(3)
+    law = multivariate_normal(mean, cov) if np.isinf(shape) else multivariate_t(mean, cov, df=shape)
+    assert_allclose(found, law.logpdf(rows.values))
+
+
+@pytest.mark.parametrize("shape", [np.inf, 3.0])
+def test_log_density_is_that_of_the_mixture(rows: Rows, shape: float) -> None:
+    components = two(rows, shape)
+    laws = []
+    for center, width in zip(components.centers, components.widths, strict=True):
+        cov = width**2 * np.eye(3)
+        law = multivariate_normal(center, cov)
+        laws.append(law if np.isinf(shape) else multivariate_t(center, cov, df=shape))
+    low, side = rows.values.min(axis=0), np.exp(-rows.box / 3)
+    box = uniform(low.min(), side).pdf(low.min()) ** 3
+    far = cauchy(rows.middle, 2.0 * rows.spread).pdf(rows.values).prod(axis=1)
+    inside = 0.5 * laws[0].pdf(rows.values) + 0.3 * laws[1].pdf(rows.values)
+    seen = expect(rows, components)
+    assert_allclose(seen.log_density, np.log(inside + 0.1 * box + 0.1 * far))
+    assert_allclose(seen.posteriors.sum(axis=1), 1)
+    assert seen.log_likelihood == pytest.approx(seen.log_density.sum())
+
+
+def test_maximum_is_the_weighted_mean(rows: Rows) -> None:
+    seen = expect(rows, two(rows))
+    found = maximize(rows, seen)
+    shares = seen.posteriors[:, :2]
+    means = (shares.T @ rows.values) / shares.sum(axis=0)[:, None]
+    assert_allclose(found.centers, means)
+    assert found.shares.sum() + found.outliers.shares.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", [np.inf, 3.0])
+def test_likelihood_rises_with_every_iteration(rows: Rows, shape: float) -> None:
+    components = two(rows, shape)
+    # Priors of a row each are the exception that remains.
+    found = [fit(rows, components, n).log_likelihood for n in range(8)]
+    assert np.all(np.diff(found) > -1)
+    assert found[-1] > found[0] + 100
+
+
+def test_weights_are_like_copies(rows: Rows) -> None:
+    counts = np.arange(len(rows.values)) % 3
+    copies = np.repeat(rows.values, counts, axis=0)
+    kept = counts > 0
+    # Quantiles and the box are those of the copies.
+    weighted = rows_of(copies)._replace(
+        values=rows.values[kept], weights=counts[kept].astype(float)
+    )
+    copied = rows_of(copies)._replace(values=copies)
+    start = two(rows)
+    first, second = fit(weighted, start, 5), fit(copied, start, 5)
+    assert_allclose(first.components.centers, second.components.centers)
+    assert bic(weighted, first) == pytest.approx(bic(copied, second))
+
+
+def test_equal_rows_have_no_scale() -> None:
+    assert Rows.of(np.ones((4, 2)), np.ones(4)) is None
+
+
+@pytest.mark.parametrize("factor", [2.0**-600, 2.0**400])
+def test_rows_do_not_depend_on_their_unit(factor: float) -> None:
+    values = np.random.default_rng(0).normal(size=(50, 2))
+    assert_allclose(rows_of(factor * values).values, rows_of(values).values, rtol=1e-12, atol=1e-12)
+
+
+def test_repeated_values_are_jittered_by_their_resolution() -> None:
+    rng = np.random.RandomState(0)
+    values = np.column_stack(
+        [rng.randint(5, size=200), rng.randint(2, size=200), rng.normal(size=200)]
+    )
+    found, _ = jittered(values, np.ones(200), rng)
+    assert np.abs(found - values)[:, 0].max() <= 0.5
+    assert len(np.unique(found[:, 0])) == 200
+    assert_allclose(found[:, 1:], values[:, 1:])
+
+
+def test_rows_that_stand_for_several_are_divided() -> None:
+    values, weights = np.array([[0.0], [1], [2]]), np.array([4.0, 1, 2.5])
+    found, shares = jittered(values, weights, np.random.RandomState(0))
+    assert len(found) == 4 + 1 + 2
+    assert_allclose(shares, [1, 1, 1, 1, 1, 1.25, 1.25])
+
+
+def test_quantiles_are_those_of_copies() -> None:
+    values = np.array([[3.0], [1], [2]])
+    found = weighted_quantiles(values, np.array([1.0, 2, 1]), (0.25, 0.5, 0.75))
+    assert_allclose(found[:, 0], [1, 1, 2])
+
+
+def test_projection_keeps_clusters_apart_whatever_the_outliers() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(200, 80))
+    values[:100, 0] += 20
+    values[0] = 0
+    values[0, 50] = 1e6  # One far row would be the first axis by itself.
+    found = project(values, np.ones(200))
+    assert found.shape == (200, 50)
+    gap = np.linalg.norm(found[1:100].mean(axis=0) - found[100:].mean(axis=0))
+    assert gap > 15
+
+
+def test_a_component_is_put_where_rows_are_dense(rows: Rows) -> None:
+    none = fit(rows, Components.none(rows), 5)
+    found = add_dense(rows, none, 3, np.random.RandomState(0))
+    assert found.size == 3
+    seen = fit(rows, found, 30)
+    assert seen.components.size == 3
+    assert bic(rows, seen) > bic(rows, none) + 100
+
+
+def test_two_clusters_in_one_component_are_divided(rows: Rows) -> None:
+    inside = rows._replace(values=rows.values[:300], weights=rows.weights[:300])
+    whole = fit(
+        inside,
+        Components.none(inside).joined(
+            inside.values.mean(axis=0)[None], np.array([inside.values.std()]), np.array([9.0])
+        ),
+        10,
+    )
+    divided = fit(inside, divide(inside, whole, 1), 10)
+    assert divided.components.size == 2
+    assert bic(inside, divided) > bic(inside, whole)
+
+
+def test_merged_components_have_the_moments_of_both(rows: Rows) -> None:
+    outliers = Outliers(np.array([1e-9, 1e-9]), rows.middle, 1.0)
+    values = rows.values[:300]
+    inside = rows._replace(values=values, weights=np.ones(300))
+    center = values.mean(axis=0)
+    pair = Components(
+        np.vstack([center, center + 1e-3]), np.ones(2), np.array([0.5, 0.5]), outliers
+    )
+    found = one_less(inside, expect(inside, pair))
+    assert found.size == 1
+    assert_allclose(found.centers[0], center, atol=1e-3)
+    assert found.widths[0] == pytest.approx(1, rel=1e-3)
