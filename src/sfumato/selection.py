@@ -70,7 +70,7 @@ def select_n_clusters(
     -----
     Only the sample counts, so clusters of less than some 0.3 % of many rows are not found. With
     more than 50 columns, rows are projected onto 50 robust principal axes. The other criteria,
-    such as the silhouette, are for comparison.
+    such as the silhouette, are for comparison. See ``docs/how-many-clusters.md`` for measurements.
 
     References
     ----------

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfumato._engines.base import Engine
+from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._outliers import row_weight, weighted_median
+from sfumato._sampling import PrioritySample
 from sfumato._typing import Floats
 
 SAMPLE_ROWS = 4096
@@ -85,11 +86,8 @@ class Rows(NamedTuple):
         Rows that are equal are one, of their common weight, and rows are sorted: so neither copies
         nor the order of the rows matter.
         """
-        sample = engine.subsample(SAMPLE_ROWS, rng)
-        weights = sample.data.weights_or_ones()
-        positive = np.flatnonzero(weights > 0)
-        weights = weights[positive] / row_weight(weights[positive])
-        values = sample.take(positive) - sample.origin
+        values, weights = _sample(engine, rng)
+        weights = weights / row_weight(weights)
         values, places = np.unique(values, axis=0, return_inverse=True)
         weights = np.bincount(places.ravel(), weights).astype(np.float64)
         found, weights = jittered(values, weights, rng)
@@ -104,6 +102,25 @@ class Rows(NamedTuple):
     def n_columns(self) -> int:
         """Number of columns."""
         return self.values.shape[1]
+
+
+def _sample(engine: Engine, rng: np.random.RandomState) -> tuple[Floats, Floats]:
+    """Rows of positive weight around the origin, at most ``SAMPLE_ROWS``, and their weights.
+
+    They are drawn without replacement: rows that are drawn twice would look like dense places.
+    """
+    if isinstance(engine, ResidentEngine):
+        order = engine.order()
+        weights = engine.data.weights_or_ones()[order]
+        generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
+        drawn = PrioritySample.of(SAMPLE_ROWS, order, weights, weights, generator)
+        index, found = drawn.weighted_rows()
+        values = engine.take(np.asarray(index)) - engine.origin
+        return values, np.ones(len(values)) if found is None else found.astype(np.float64)
+    sample = engine.subsample(SAMPLE_ROWS, rng)
+    weights = sample.data.weights_or_ones()
+    positive = np.flatnonzero(weights > 0)
+    return sample.take(positive) - sample.origin, weights[positive].astype(np.float64)
 
 
 def weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
