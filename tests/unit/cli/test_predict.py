@@ -48,8 +48,10 @@ def trained(frame):
 
 
 def written(folder, kind="csv"):
-    read = pd.read_parquet if kind == "parquet" else pd.read_csv
-    return [read(f"{folder}/{name}.{kind}") for name in ("labels", "memberships")]
+    paths = [f"{folder}/{name}.{kind}" for name in ("labels", "memberships")]
+    if kind == "parquet":
+        return [pd.read_parquet(path) for path in paths]
+    return [pd.read_csv(path, float_precision="round_trip") for path in paths]
 
 
 class TestPredict:
