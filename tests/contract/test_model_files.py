@@ -328,3 +328,14 @@ def test_skops_is_a_second_way(estimator: BaseEstimator) -> None:
     loaded = skops.loads(content, trusted=untrusted)
     assert_same_outputs(loaded, model, X)
     assert_same_attributes(loaded, model)
+
+
+def test_a_number_of_clusters_that_was_found_is_kept_with_its_reasons(tmp_path: Path) -> None:
+    X = blobs(n_rows=300, n_clusters=3)
+    model = REFCMFS("auto", random_state=0).fit(X)
+    sfumato.save(model, tmp_path / "m.sfumato")
+    loaded = sfumato.load(tmp_path / "m.sfumato")
+    assert loaded.n_clusters == "auto"
+    assert loaded.n_clusters_ == model.n_clusters_
+    assert loaded.selection_.to_dict() == model.selection_.to_dict()
+    assert_array_equal(loaded.predict(X), model.predict(X))

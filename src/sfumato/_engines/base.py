@@ -30,8 +30,7 @@ from sfumato.losses import Squared
 from sfumato.memberships import Hard
 
 SORTED_ROWS = 1 << 17
-"""Rows among which samples are drawn in an order that depends on the data alone. Of more rows,
-which would take long to sort, this many are drawn first. Chosen by hand."""
+"""Rows that are sorted to draw samples; of more, this many are drawn first. Chosen by hand."""
 CANDIDATES = 32
 """Rows of equal, largest loss that are compared by the total cost that each would leave as a
 center. Chosen by hand; each costs one column of ``candidate_costs``."""
@@ -344,7 +343,7 @@ class ResidentEngine(Engine):
     def subsample(self, max_rows: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return an engine on at most ``max_rows`` rows of positive weight.
 
-        If there are more, rows are drawn in proportion to their weights, with replacement, and the
+        If there are more, they are drawn in proportion to their weights, with replacement; the
         weights of the sample are equal. Of very many rows, a fixed sample is drawn from.
         """
         source = self.fixed_sample(max(SORTED_ROWS, max_rows))

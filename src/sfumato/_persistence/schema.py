@@ -40,6 +40,7 @@ from sfumato._persistence.kinds import (
     write_fields,
 )
 from sfumato._persistence.parameters import Parameters, Part, make
+from sfumato._selection.record import Alternative, Selection
 from sfumato._solvers.descent import IterationRecord, StopReason
 from sfumato._solvers.online import CenterCounts, OnlineState, Window
 from sfumato._warnings import ClusteringWarning
@@ -84,6 +85,31 @@ class History(Kind):
             IterationRecord(objective, seconds, shift, moved.get(number, ()), int(passes))
             for number, (objective, seconds, shift, passes) in enumerate(numbers.tolist())
         )
+
+
+class Chosen(Kind):
+    """A selection of a number of clusters, by its plain values."""
+
+    FIELDS: ClassVar[dict[str, Kind]] = {
+        "n_clusters": Whole(1),
+        "reason": Plain(str),
+        "candidates": Several(Whole(1)),
+        "alternatives": Several(Record(Alternative, n_clusters=Whole(1), reason=Plain(str))),
+        "criteria": Several(Plain(str)),
+        "scores": Several(Array("f8", "candidates")),
+    }
+
+    def write(self, value: Selection, archive: NewArchive) -> dict[str, Any]:
+        scores = [np.asarray(each, dtype=np.float64) for each in value.scores.values()]
+        plain = {**vars(value), "criteria": tuple(value.scores), "scores": scores}
+        return write_fields(self.FIELDS, plain, archive)
+
+    def read(self, stored: Any, source: Source) -> Selection:
+        found = read_fields(self.FIELDS, stored, source)
+        criteria, scores = found.pop("criteria"), found["scores"]
+        fits = all(len(each) == len(found["candidates"]) for each in scores)
+        require(fits and len(criteria) == len(scores), criteria, "names of scores")
+        return Selection(**{**found, "scores": dict(zip(criteria, scores, strict=True))})
 
 
 class FittedKMeans(Kind):
@@ -187,8 +213,12 @@ def _complete_clustering(model: Any) -> None:
         model.kmeans_.labels_ = model.labels_
 
 
-OPTIONAL: dict[str, Kind] = {"feature_names_in_": Names("features")}
-"""Attributes that a model of any class may have."""
+OPTIONAL: dict[str, Kind] = {
+    "feature_names_in_": Names("features"),
+    "n_clusters_": Size("clusters"),
+    "selection_": Maybe(Chosen()),
+}
+"""Attributes that a model may have."""
 
 _CENTERS = Array("f4 f8", "clusters", "features", finite=True)
 _PER_CLUSTER = Array("f8", "clusters")

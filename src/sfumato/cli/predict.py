@@ -108,7 +108,7 @@ def _matched(model_path: Path, saved: SavedModel, source: Source) -> Table:
 def _opened(table: Table, model: Any, limit: int) -> Stream:
     """Rows of a table, in chunks whose results fit into memory."""
     probe = table.open(None, False)
-    n_clusters = int(model.n_clusters)
+    n_clusters = len(model.cluster_centers_)
     _, chunk_rows = chunk_sizes(
         limit,
         probe.row_bytes,
@@ -133,7 +133,7 @@ def _write_labels(
     """Labels alone, of a model without memberships."""
     import pandas as pd
 
-    sizes = np.zeros(int(model.n_clusters), dtype=np.int64)
+    sizes = np.zeros(len(model.cluster_centers_), dtype=np.int64)
     progress.begin_writing(rows.n_rows)
     with appending(paths[0]) as add:
         for ids, labels in _labels(model, rows):
