@@ -127,6 +127,12 @@ class LBFGS:
                 self._pairs.append((shift, change, curvature))
         self._last = centers, gradient
 
+    def _scale(self, precondition: Floats, scratch: Floats) -> float:
+        """Factor by which the latest pair agrees with the preconditioner; 1 if it has no say."""
+        _, change, curvature = self._pairs[-1]
+        scaled = dot(change, np.multiply(change, precondition, out=scratch))
+        return curvature / scaled if scaled > 0 else 1.0
+
     def _direction(self, gradient: Floats, weight: Floats) -> Floats:
         """Descent direction by the two-loop recursion."""
         direction = -gradient
@@ -138,10 +144,7 @@ class LBFGS:
             steps.append(step)
         # Centers on which only coincident rows pull stay.
         precondition = np.where(weight > 0, 1 / (2 * weight), 0.0)[:, None]
-        _, change, curvature = self._pairs[-1]
-        direction *= precondition * (
-            curvature / dot(change, np.multiply(change, precondition, out=scratch))
-        )
+        direction *= precondition * self._scale(precondition, scratch)
         for (shift, change, curvature), step in zip(self._pairs, reversed(steps), strict=True):
             rest = step - dot(change, direction) / curvature
             direction += np.multiply(shift, rest, out=scratch)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from sfumato import L21, REFCMFS, Capped, FuzzyClustering, Hard, Power, Simplex, Squared
+from sfumato import (
+    L21,
+    REFCMFS,
+    Capped,
+    CappedREFCMFS,
+    FuzzyClustering,
+    Hard,
+    Power,
+    Simplex,
+    Squared,
+)
 from sfumato._problem import Statistics
 from sfumato._solvers.acceleration import LBFGS
 from sfumato._solvers.descent import Stopping, solve
@@ -112,3 +122,13 @@ def test_it_can_be_chosen_and_left(X) -> None:
 def test_an_unknown_name_is_answered_with_the_nearest(X) -> None:
     with pytest.raises(ValueError, match=r"acceleration='lbgfs' is not known.*'lbfgs'"):
         FuzzyClustering(2, acceleration="lbgfs").fit(X)
+
+
+@pytest.mark.parametrize("model", [REFCMFS, CappedREFCMFS], ids=lambda model: model.__name__)
+def test_centers_that_end_on_copies_of_a_row(model) -> None:
+    """Only coincident rows pull on them: what was learned about them scales nothing."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = np.repeat(rng.normal(size=(rng.integers(3, 6), rng.integers(1, 5))), 9, axis=0)
+        fitted = model(2, random_state=0).fit(X)
+        assert np.isfinite(fitted.cluster_centers_).all()
