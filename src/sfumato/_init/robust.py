@@ -296,9 +296,11 @@ class Search:
 
     def _is_likely(self, found: Found) -> bool:
         """Whether a search is not worse than the best one by more than chance."""
-        falls = self.best.scores - found.scores
-        mean = np.average(falls, weights=self._weights)
-        variance = np.average((falls - mean) ** 2, weights=self._weights)
+        best, other = self.best.scores, found.scores
+        with np.errstate(invalid="ignore"):  # Densities of a row that are zero in both.
+            falls = np.where(best == other, 0.0, best - other)
+            mean = np.average(falls, weights=self._weights)
+            variance = np.average((falls - mean) ** 2, weights=self._weights)
         count = float(self._weights.sum()) / row_weight(self._weights)
         return bool(mean <= LIKELY_DEVIATIONS * np.sqrt(variance / count))
 
