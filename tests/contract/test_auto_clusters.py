@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -16,6 +18,7 @@ from sfumato import REFCMFS, CappedREFCMFS, Power
 from sfumato.datasets import make_blobs_with_outliers
 from sfumato.exceptions import ParameterError
 from tests.contract.estimators import every_estimator
+from tests.contract.test_check_estimator import FOUR_COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +91,18 @@ def test_other_words_are_refused(number: object, blobs: np.ndarray) -> None:
         REFCMFS(number).fit(blobs)
 
 
-@parametrize_with_checks([CappedREFCMFS("auto", random_state=0)])
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array])
+def test_sparse_rows_are_like_dense_ones(
+    blobs: np.ndarray, container: Callable[..., object]
+) -> None:
+    X = np.where(np.abs(blobs) < 1, 0, blobs)
+    dense, sparse = (REFCMFS("auto", random_state=0).fit(rows) for rows in (X, container(X)))
+    assert dense.n_clusters_ == sparse.n_clusters_ == 5
+    assert_array_equal(dense.labels_, sparse.labels_)
+
+
+@parametrize_with_checks(
+    [CappedREFCMFS("auto", random_state=0)], expected_failed_checks=lambda _: FOUR_COLUMNS
+)
 def test_scikit_learn(estimator: BaseEstimator, check: object) -> None:
     check(estimator)  # type: ignore[operator]

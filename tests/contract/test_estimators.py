@@ -214,6 +214,7 @@ FITTED = {
     "memberships_",
     "n_active_",
     "n_batches_",
+    "n_clusters_",
     "n_features_in_",
     "n_iter_",
     "n_samples_seen_",
@@ -221,6 +222,7 @@ FITTED = {
     "outcome_",
     "outlier_scores_",
     "outliers_",
+    "selection_",
     "stability_",
 }
 
