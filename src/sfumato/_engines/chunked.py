@@ -290,9 +290,11 @@ class ChunkedEngine(Engine):
         if not len(alone):
             return drawn
         more: Any = anchors[alone].astype(self.dtype)
-        rows: Any = np.concatenate([drawn.data.rows, more])
+        rows: Any
         if self.data.is_sparse:
             rows = sp.csr_array(sp.vstack([drawn.data.rows, sp.csr_array(more)]))
+        else:
+            rows = np.concatenate([drawn.data.rows, more])
         weights = np.concatenate([drawn.data.weights_or_ones(), found.masses[alone]])
         return self._resident(rows, weights)
 

@@ -369,7 +369,8 @@ def _losses_without(candidate: Candidate, table: Floats) -> Floats:
         other = gaussian_log_density(table[rows, second], widths, dimension)
         other = other + np.log(candidate.classified.shares[second])
     remaining = np.fmax(other, candidate.classified.as_outlier)
-    lost = np.maximum(candidate.scores - remaining, 0.0)
+    with np.errstate(invalid="ignore"):  # Rows that are impossible either way lose nothing.
+        lost = np.fmax(candidate.scores - remaining, 0.0)
     found: Floats = np.bincount(
         candidate.labels, candidate.weights * lost, len(candidate.centers)
     ).astype(np.float64)

@@ -108,7 +108,7 @@ def _matched(model_path: Path, saved: SavedModel, source: Source) -> Table:
 def _opened(table: Table, model: Any, limit: int) -> Stream:
     """Rows of a table, in chunks whose results fit into memory."""
     probe = table.open(None, False)
-    n_clusters = len(model.cluster_centers_)
+    n_clusters = _n_clusters(model)
     _, chunk_rows = chunk_sizes(
         limit,
         probe.row_bytes,
@@ -117,6 +117,11 @@ def _opened(table: Table, model: Any, limit: int) -> Stream:
         getattr(model, "n_active_", None) or n_clusters,
     )
     return table.open(chunk_rows, table.has_ids)
+
+
+def _n_clusters(model: Any) -> int:
+    """Number of clusters, which may have been found."""
+    return int(getattr(model, "n_clusters_", model.n_clusters))
 
 
 def _write_soft(
@@ -133,7 +138,7 @@ def _write_labels(
     """Labels alone, of a model without memberships."""
     import pandas as pd
 
-    sizes = np.zeros(len(model.cluster_centers_), dtype=np.int64)
+    sizes = np.zeros(_n_clusters(model), dtype=np.int64)
     progress.begin_writing(rows.n_rows)
     with appending(paths[0]) as add:
         for ids, labels in _labels(model, rows):

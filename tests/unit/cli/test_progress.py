@@ -122,7 +122,11 @@ class TestLines:
 
     @pytest.mark.usefixtures("often")
     def test_lines_come_now_and_then(self, capsys, printed):
-        self.slow_run(FitProgress(1e-7), lambda: printed.wait(LONG))
+        def wait():
+            printed.wait(LONG)
+            time.sleep(2 * module.PAUSE)  # The first line comes a pause after the run began.
+
+        self.slow_run(FitProgress(1e-7), wait)
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) >= 3, "one or more while it waits, and the ends of two parts"
         assert lines[0].startswith("sfumato: drawing rows, 5 of 10 rows, ")
