@@ -121,7 +121,8 @@ def classify(
     own = widths[labels[known]]
     inside[known] = gaussian_log_density(distances[known], own, density.dimension)
     outside = density.at(distances, n_clusters)
-    excess = outside - inside
+    with np.errstate(invalid="ignore"):  # Rows that are impossible either way are no outliers.
+        excess = outside - inside
     least = row_weight(weights)
     share = FIRST_OUTLIER_SHARE
     shares = (1 - share) * np.bincount(labels, weights, n_clusters) / total

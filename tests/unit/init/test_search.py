@@ -187,6 +187,14 @@ def test_a_given_cap_is_kept():
     assert (cdist(centers, found.centers).min(axis=1) < 0.6).all()
 
 
+def test_rows_that_nothing_explains_are_no_outliers():
+    """Their density is zero either way, and nothing is warned of."""
+    rows, ones = np.zeros(5, dtype=int), np.ones(5)
+    found = classify(np.full(5, np.inf), rows, ones, np.ones(1), flat_density(gap=np.inf))
+    assert not found.outlying.any()
+    assert_array_equal(found.scores, -np.inf)
+
+
 def unit_vectors(n_off, n_topics=6, per_topic=150, n_features=64, seed=0):
     """Directions around some topics, then directions of any kind."""
     rng = np.random.default_rng(seed)
