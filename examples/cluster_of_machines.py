@@ -1,6 +1,9 @@
-"""Fit on a dask cluster: on this machine by default, or on the one whose scheduler is given.
+"""
+A cluster of machines
+=====================
 
-Run as ``python examples/cluster_of_machines.py``, or with the address of a scheduler, as in
+A fit on a dask cluster: on this machine by default, or on the one whose scheduler is given. Run as
+``python examples/cluster_of_machines.py``, or with the address of a scheduler, as in
 ``python examples/cluster_of_machines.py tcp://10.0.0.1:8786``. The rows are made on the workers and
 stay there. Only the centers, the history of the fit and a sample of the rows for a plot come back.
 """

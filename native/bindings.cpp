@@ -25,6 +25,7 @@
 #include "median.hpp"
 #include "openmp.hpp"
 #include "sweep.hpp"
+#include "tails.hpp"
 #include "transpose.hpp"
 
 using namespace nanobind::literals;
@@ -155,6 +156,18 @@ void write_scaled_distances(const Rows<T>& rows, Matrix<const double> centers,
 }
 
 template <class T>
+void write_rarities(const Rows<T>& rows, Matrix<const double> centers, Vector<const double> scales,
+                    Vector<const double> weights, double power, int n_threads, Vector<double> out) {
+  const Pass pass = checked_pass(rows, std::nullopt, centers, n_threads);
+  check_array("scales", scales, {pass.centers.n_clusters});
+  check_array("weights", weights, {pass.centers.n_clusters});
+  check_array("out", out, {rows.n_rows()});
+  if (!(power > 0)) fail("power=" + std::to_string(power) + " must be above 0.");
+  const TailsView tails{scales.data(), weights.data(), power};
+  run([&](const auto& x) { return rarities(x, pass, tails, out.data()); }, rows.storage);
+}
+
+template <class T>
 void lower_costs(const Rows<T>& rows, Matrix<const double> centers, AnyLoss loss, int n_threads,
                  Vector<T> costs) {
   const Pass pass = checked_pass(rows, std::nullopt, centers, n_threads);
@@ -231,6 +244,9 @@ void bind_passes(nb::module_& m, const char* rows_name) {
   m.def("scaled_distances", &write_scaled_distances<T>, "rows"_a, "centers"_a.noconvert(),
         "units"_a.noconvert(), "n_threads"_a, "out"_a.noconvert(),
         "Write the smallest distance of each row to any center, in the unit of that center.");
+  m.def("rarities", &write_rarities<T>, "rows"_a, "centers"_a.noconvert(), "scales"_a.noconvert(),
+        "weights"_a.noconvert(), "power"_a, "n_threads"_a, "out"_a.noconvert(),
+        "Write how rare each row is under a density with heavy tails around the centers.");
   m.def("update_costs", &lower_costs<T>, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,
         "costs"_a.noconvert(), "Lower the cost of each row to its smallest loss to any center.");
   m.def("candidate_costs", &write_candidate_costs<T>, "rows"_a, "weights"_a.noconvert().none(),

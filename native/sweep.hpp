@@ -15,6 +15,7 @@
 #include "loss.hpp"
 #include "membership.hpp"
 #include "nearest.hpp"
+#include "power.hpp"
 #include "rows.hpp"
 #include "strips.hpp"
 #include "sums.hpp"

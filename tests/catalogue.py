@@ -203,6 +203,12 @@ def sparse_blobs(n_rows: int = 60, n_features: int = 6, seed: int = 0) -> Floats
     return X
 
 
+def sparse_rows(shape: tuple[int, int], density: float, seed: int = 0) -> sp.csr_array:
+    """Uniform numbers in a share of the places, and zeros. SciPy before 1.15 has another API."""
+    rng = np.random.default_rng(seed)
+    return sp.csr_array(rng.random(shape) * (rng.random(shape) < density))
+
+
 def row_weights(n_rows: int, seed: int = 0) -> Floats:
     """Positive weights of varied size."""
     return np.random.default_rng(seed).uniform(0.2, 3, size=n_rows)

@@ -7,7 +7,9 @@ what is marked slow: whole processes, clusters of machines, long fits.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
+from collections.abc import Iterator
 
 import pytest
 
@@ -41,3 +43,11 @@ def spaced(cases: list[pytest.Item]) -> list[pytest.Item]:
     if len(cases) <= CASES:
         return cases
     return [cases[round(i * (len(cases) - 1) / (CASES - 1))] for i in range(CASES)]
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures() -> Iterator[None]:
+    """Closes figures that a test leaves open in pyplot: its state is that of the whole process."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")

@@ -7,16 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato._description import Description, describe
     from sfumato._fit.diagnostics import Outcome
     from sfumato._init.base import Initializer
     from sfumato._onnx import to_onnx
     from sfumato._persistence import load, save
     from sfumato._selection.record import Selection
     from sfumato._solvers.descent import IterationRecord, StopReason
+    from sfumato._tables.preparer import TablePreparer
     from sfumato.estimators import (
         REFCMFS,
         RSFKM,
         CappedREFCMFS,
+        ClusterOutlierDetector,
         FuzzyClustering,
         FuzzyCMeans,
         KMedoids,
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
         LandmarkSpectralEmbedding,
         SimREFCMFS,
     )
+    from sfumato.estimators._explanation import OutlierExplanation
     from sfumato.losses import L21, Capped, Loss, Squared
     from sfumato.memberships import Hard, Membership, Power, Simplex
+    from sfumato.reporting import report
     from sfumato.selection import select_n_clusters
     from sfumato.streams import LazyArray, Stream, stream
 
@@ -37,6 +42,8 @@ __all__ = [
     "RSFKM",
     "Capped",
     "CappedREFCMFS",
+    "ClusterOutlierDetector",
+    "Description",
     "FuzzyCMeans",
     "FuzzyClustering",
     "Hard",
@@ -49,6 +56,7 @@ __all__ = [
     "Loss",
     "Membership",
     "Outcome",
+    "OutlierExplanation",
     "Power",
     "Selection",
     "SimREFCMFS",
@@ -56,7 +64,10 @@ __all__ = [
     "Squared",
     "StopReason",
     "Stream",
+    "TablePreparer",
+    "describe",
     "load",
+    "report",
     "save",
     "select_n_clusters",
     "stream",
@@ -68,9 +79,13 @@ _HOMES = {
     **dict.fromkeys(("Hard", "Membership", "Power", "Simplex"), "memberships"),
     **dict.fromkeys(("LazyArray", "Stream", "stream"), "streams"),
     **dict.fromkeys(("IterationRecord", "StopReason"), "_solvers.descent"),
+    **dict.fromkeys(("Description", "describe"), "_description"),
     **dict.fromkeys(("load", "save"), "_persistence"),
+    "report": "reporting",
+    "TablePreparer": "_tables.preparer",
     "to_onnx": "_onnx",
     "Outcome": "_fit.diagnostics",
+    "OutlierExplanation": "estimators._explanation",
     "Selection": "_selection.record",
     "select_n_clusters": "selection",
     "Initializer": "_init.base",
@@ -85,6 +100,7 @@ _MODULES = (
     "memberships",
     "metrics",
     "plotting",
+    "reporting",
     "selection",
     "streams",
 )

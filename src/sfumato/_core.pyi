@@ -87,6 +87,17 @@ def scaled_distances(
 ) -> None:
     """Write the smallest distance of each row to any center, in the unit of that center."""
 
+def rarities(
+    rows: RowsFloat32 | RowsFloat64,
+    centers: Floats,
+    scales: Floats,
+    weights: Floats,
+    power: float,
+    n_threads: int,
+    out: Floats,
+) -> None:
+    """Write how rare each row is under a density with heavy tails around the centers."""
+
 def update_costs(
     rows: RowsFloat32 | RowsFloat64,
     centers: Floats,

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato._engines.outputs import OUTLIER
+from sfumato._engines.tails import FREEDOM, TAIL_POWER, Tails
 from sfumato._typing import Floats
 from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.exceptions import shown
@@ -47,7 +48,7 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     -------
     onnx_model : onnx.ModelProto
         With an input ``X`` of shape (n_samples, n_features), and four outputs: ``label``, int64,
-        the nearest center; ``memberships`` and ``distances`` of shape (n_samples, n_clusters), as
+        as from ``predict``; ``memberships`` and ``distances`` of shape (n_samples, n_clusters), as
         from ``predict_proba`` and ``transform``; and ``outlier_score``, as from
         ``score_outliers``: rows above 1 are outliers.
 
@@ -182,18 +183,26 @@ def _outputs(graph: _Graph, rows: str, model: Any, kind: int) -> None:
     """Add everything that follows from the rows."""
     squares = _squared_distances(graph, rows, model.cluster_centers_.astype(np.float64))
     distances = graph.add("Sqrt", squares)
-    scores = _scores(graph, distances, model.cluster_radii_)
+    ratios = _ratios_to_radii(graph, distances, model.cluster_radii_)
+    outlying = graph.add("Greater", ratios, float(OUTLIER))
     memberships = _memberships(
         graph, squares, model.loss_, model.membership_, len(model._centers())
     )
     if model.loss_.bounded:  # Outliers have no memberships.
-        outlying = graph.add("Greater", scores, float(OUTLIER))
-        outlying = graph.add("Unsqueeze", outlying, np.array([1]))
-        memberships = graph.add("Where", outlying, 0.0, memberships)
-    graph.add("ArgMin", squares, axis=1, keepdims=0, out="label")
+        column = graph.add("Unsqueeze", outlying, np.array([1]))
+        memberships = graph.add("Where", column, 0.0, memberships)
+    labels = "label" if not model.mark_outliers else ""
+    labels = graph.add("ArgMin", squares, axis=1, keepdims=0, out=labels)
+    if model.mark_outliers:
+        graph.add("Where", outlying, np.array(-1, dtype=np.int64), labels, out="label")
+    scores = ratios if model._tails_ is None else _scores(graph, squares, outlying, model._tails_)
     graph.add("Cast", memberships, to=kind, out="memberships")
     graph.add("Cast", distances, to=kind, out="distances")
-    graph.add("Cast", scores, to=kind, out="outlier_score")
+    found = graph.add("Cast", scores, to=kind)
+    type_of = graph.onnx.helper.tensor_dtype_to_np_dtype(kind).type
+    border = graph.add("Cast", float(np.nextafter(type_of(OUTLIER), type_of(np.inf))), to=kind)
+    above = graph.add("Max", found, border)
+    graph.add("Where", outlying, above, found, out="outlier_score")
 
 
 def _squared_distances(graph: _Graph, rows: str, centers: Floats) -> str:
@@ -215,7 +224,22 @@ def _squared_distances(graph: _Graph, rows: str, centers: Floats) -> str:
     return graph.add("Transpose", found, perm=[1, 0])
 
 
-def _scores(graph: _Graph, distances: str, radii: Floats) -> str:
+def _scores(graph: _Graph, squares: str, outlying: str, tails: Tails) -> str:
+    """As ``Scores`` of the engines."""
+    scaled = graph.add("Div", squares, tails.scales**2 * FREEDOM)
+    scaled = graph.add("Min", graph.add("Add", scaled, 1.0), float(np.finfo(np.float64).max))
+    nearest = graph.add("ReduceMin", scaled, np.array([1]), keepdims=1)
+    powers = graph.add("Pow", graph.add("Div", nearest, scaled), TAIL_POWER / 2)
+    total = graph.total(graph.add("Mul", powers, tails.weights))
+    total = graph.add("Max", total, float(np.finfo(np.float64).tiny))
+    root = graph.add("Pow", total, -1 / TAIL_POWER)
+    rarity = graph.add("Mul", graph.add("Sqrt", nearest), root)
+    rarity = graph.add("Squeeze", rarity, np.array([1]))
+    inside = graph.add("Sub", 1.0, graph.add("Div", 1.0, rarity))
+    return graph.add("Where", outlying, rarity, inside)
+
+
+def _ratios_to_radii(graph: _Graph, distances: str, radii: Floats) -> str:
     """Smallest ratio of a distance and the radius of its cluster, of those that have one."""
     known = np.flatnonzero(~np.isnan(radii))
     if not len(known):

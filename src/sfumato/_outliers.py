@@ -6,8 +6,13 @@ normal: the transform of Wilson and Hilferty [1]_ for chi-squared variables. The
     ``(median + RADIUS_DEVIATIONS * 1.4826 * MAD) ** 1.5``
 
 with the median and the median absolute deviation (MAD) of the transformed distances, which outliers
-hardly change. A row whose distance exceeds the radius of every cluster is an outlier. Under a
-bounded loss no radius is larger than its cutoff.
+hardly change. Both are uncertain where rows are few, so that there are more deviations there: as in
+a prediction interval, the quantile of a Student-t distribution (``radius_deviations``). A row whose
+distance exceeds the radius of every cluster is an outlier. Under a bounded loss no radius is larger
+than its cutoff.
+
+How far out a row is, is measured by a density with heavy tails at the centers, ``tails_of``: a
+small, dense group of rows has a radius of its own, and is rare all the same.
 
 References
 ----------
@@ -20,8 +25,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from sfumato._engines.base import Engine
+from sfumato._engines.tails import Tails
 from sfumato._native import core
 from sfumato._typing import Floats
 from sfumato.losses import Loss
@@ -32,6 +39,10 @@ three sigmas."""
 FALSE_ALARMS = 0.00135
 """Share of the rows of Gaussian clusters beyond their radius: the tail of the normal distribution
 beyond ``RADIUS_DEVIATIONS``."""
+MAD_EFFICIENCY = 0.37
+"""Variance of a standard deviation over that of a MAD, for normal variables."""
+MEDIAN_VARIANCE = 1.57
+"""Variance of a median over that of a mean, for normal variables: half of pi."""
 TRIM_DEVIATIONS = 3.0
 """Robust standard deviations above the median beyond which rows are excluded from the next round of
 the estimate. Chosen by hand."""
@@ -77,6 +88,7 @@ def radii_of(
     weights: Floats,
     n_clusters: int,
     limit: float = np.inf,
+    false_alarms: float = FALSE_ALARMS,
 ) -> Floats:
     """Radius of each cluster, shrunk toward the typical one where rows are few.
 
@@ -87,6 +99,8 @@ def radii_of(
     n_clusters : int
     limit : float
         Rows farther than this are excluded.
+    false_alarms : float
+        Share of the rows of Gaussian clusters that are beyond their radius.
 
     Returns
     -------
@@ -96,17 +110,67 @@ def radii_of(
         radius. NaN for clusters of fewer than ``MIN_CLUSTER_ROWS`` rows. If every cluster is that
         small, all radii are the largest distance.
     """
-    found = trimmed_radii(distances, labels, weights, n_clusters, limit)(RADIUS_DEVIATIONS)
-    positive = found[found > 0]
+    near = np.where(distances < limit, weights, 0.0)
+    deviations = radius_deviations(row_counts(labels, near, n_clusters), false_alarms)
+    found = trimmed_radii(distances, labels, weights, n_clusters, limit)(deviations)
     farthest = float(distances[weights > 0].max()) or 1.0
-    any_known = bool(len(positive)) or bool((found == 0).any())
+    any_known = bool((found >= 0).any())
     fallback = farthest * (POINT_RADIUS if any_known else 1)
-    typical = float(np.median(positive)) if len(positive) else fallback
     unknown = np.isnan(found) & any_known
+    return np.where(unknown, np.nan, shrunk(found, labels, weights, fallback))
+
+
+def radius_deviations(counts: Floats, false_alarms: float = FALSE_ALARMS) -> Floats:
+    """Robust standard deviations at which clusters of so many rows end: 3 for many.
+
+    They are those beyond which a share ``false_alarms`` of new rows lies, since the MAD of n rows
+    is as certain as a standard deviation of ``MAD_EFFICIENCY * n``, and the median has the variance
+    ``MEDIAN_VARIANCE / n``.
+    """
+    rows = np.maximum(counts, SHRINKAGE_ROWS)
+    quantiles = stdtrit(MAD_EFFICIENCY * (rows - 1), 1 - false_alarms)
+    found: Floats = quantiles * np.sqrt(1 + MEDIAN_VARIANCE / rows)
+    return found
+
+
+def row_counts(labels: NDArray[np.integer], weights: Floats, n_clusters: int) -> Floats:
+    """Rows of each cluster, counted by weight; see ``row_weight``."""
+    counts: Floats = np.bincount(labels, weights, n_clusters) / row_weight(weights)
+    return counts
+
+
+def shrunk(found: Floats, labels: NDArray[np.integer], weights: Floats, fallback: float) -> Floats:
+    """Lengths of clusters, shrunk toward the typical one where rows are few; see ``radii_of``.
+
+    The typical one is the median of those that are positive; ``fallback`` if none is. It replaces
+    those that are zero or NaN.
+    """
+    positive = found[found > 0]
+    typical = float(np.median(positive)) if len(positive) else fallback
     own = np.where(found > 0, found, typical)
-    counts = np.bincount(labels, weights, n_clusters) / row_weight(weights)
+    counts = row_counts(labels, weights, len(found))
     shrinkage = 1 / (1 + (counts / SHRINKAGE_ROWS) ** 2)
-    return np.where(unknown, np.nan, own * (typical / own) ** shrinkage)
+    lengths: Floats = own * (typical / own) ** shrinkage
+    return lengths
+
+
+def tails_of(
+    distances: Floats, labels: NDArray[np.integer], weights: Floats, radii: Floats
+) -> Tails:
+    """Density with heavy tails, of which some rows are a sample.
+
+    ``distances`` and ``labels`` are those of the nearest centers. The share of a cluster counts the
+    rows within its radius, and one more. Its scale is the median distance of its rows, shrunk as
+    radii are, and at least the average one, so that no small group is excused for being dense.
+    """
+    n_clusters = len(radii)
+    medians = grouped_median(distances, labels, weights, n_clusters)
+    farthest = float(distances[weights > 0].max()) or 1.0
+    scales = shrunk(medians, labels, weights, POINT_RADIUS * farthest)
+    inside = np.where(distances <= radii[labels], weights, 0.0)
+    shares = np.bincount(labels, inside, n_clusters) + row_weight(weights)
+    shares /= shares.sum()
+    return Tails(np.maximum(scales, shares @ scales), shares)
 
 
 def limited_radii(radii: Floats, loss: Loss) -> Floats:
@@ -124,33 +188,34 @@ def trimmed_radii(
     weights: Floats,
     n_clusters: int,
     limit: float,
-) -> Callable[[float], Floats]:
-    """Like ``robust_radii``, with rows beyond ``TRIM_DEVIATIONS`` excluded, repeatedly.
+) -> Callable[[float | Floats], Floats]:
+    """Like ``_robust_radii``, with rows beyond ``TRIM_DEVIATIONS`` excluded, repeatedly.
 
     Rows farther than the limit are excluded from the beginning.
     """
     counted = (distances < limit) & (weights > 0)
     distances, labels, weights = distances[counted], labels[counted], weights[counted]
+    powers = np.cbrt(distances.astype(np.float64) ** 2)
     limits = np.full(n_clusters, np.inf)
     for _ in range(MAX_TRIM_ROUNDS):
-        radii = robust_radii(distances, labels, weights, n_clusters)
+        radii = _robust_radii(powers, labels, weights, n_clusters)
         before, limits = limits, np.fmin(limits, radii(TRIM_DEVIATIONS))
-        if np.array_equal(before, limits):
-            break
         inside = distances <= limits[labels]
-        distances, labels, weights = distances[inside], labels[inside], weights[inside]
+        if np.array_equal(before, limits) or inside.all():
+            break
+        distances, powers = distances[inside], powers[inside]
+        labels, weights = labels[inside], weights[inside]
     return radii
 
 
-def robust_radii(
-    distances: Floats, labels: NDArray[np.integer], weights: Floats, n_clusters: int
-) -> Callable[[float], Floats]:
+def _robust_radii(
+    powers: Floats, labels: NDArray[np.integer], weights: Floats, n_clusters: int
+) -> Callable[[float | Floats], Floats]:
     """Function from a number of robust standard deviations to the distance there, per cluster.
 
-    Zero deviations give the median. The distance is NaN for a cluster of fewer than
-    ``MIN_CLUSTER_ROWS`` rows. Weights are positive.
+    ``powers`` are the distances of the rows to the power of 2/3. Zero deviations give the median.
+    The distance is NaN for a cluster of fewer than ``MIN_CLUSTER_ROWS`` rows. Weights are positive.
     """
-    powers = np.cbrt(distances.astype(np.float64) ** 2)
     median = grouped_median(powers, labels, weights, n_clusters)
     off = np.abs(powers - median[labels])
     deviation = MAD_TO_SIGMA * grouped_median(off, labels, weights, n_clusters)

@@ -12,6 +12,7 @@ from sfumato._typing import Floats
 from sfumato.losses import Loss
 from sfumato.memberships import Membership
 
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 BALANCED = 1e-12
 """Share of a step below which the forces on a center are equal but for rounding, as on one of two
 rows: a step of that size would leave it beside a row, where it hardly moves. Chosen by hand."""
@@ -139,7 +140,7 @@ class Statistics:
             out=np.zeros_like(self.pull),
             where=self.weight[:, None] > 0,
         )
-        largest = np.abs(self.pull).max(axis=1, initial=np.finfo(np.float64).tiny)
+        largest = np.abs(self.pull).max(axis=1, initial=SMALLEST_NORMAL)
         units = self.pull / largest[:, None]  # Squares of sums over heavy rows overflow.
         resultant = 2 * largest * np.sqrt((units**2).sum(axis=1))
         with np.errstate(over="ignore"):  # A force that is nearly zero moves nothing.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -87,9 +87,23 @@ def ranking(keys: Floats) -> NDArray[np.integer]:
     return pairs.astype(np.uint32)  # The lower half.
 
 
+@lru_cache(maxsize=8)
 def fixed_draw(count: int, size: int) -> NDArray[np.intp]:
-    """About ``size`` sorted, distinct numbers below ``count``, the same in every call."""
-    return np.unique(np.random.RandomState(0).randint(count, size=size))
+    """About ``size`` sorted, distinct numbers below ``count``, the same in every call.
+
+    A fit asks for the same sample several times; the array is read-only.
+    """
+    drawn = np.unique(np.random.RandomState(0).randint(count, size=size))
+    drawn.setflags(write=False)
+    return drawn
+
+
+def fixed_rows(count: int, size: int, seed: int) -> NDArray[np.int64]:
+    """Sorted, distinct numbers below ``count``: all, or exactly ``size``; always the same."""
+    if count <= size:
+        return np.arange(count)
+    drawn = np.random.default_rng(seed).choice(count, size, replace=False, shuffle=False)
+    return np.sort(drawn).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,8 @@ STAGE = ".sfumato-"
 
 LONGEST_WAIT = 10.0
 """Seconds to wait for the lock of a folder; chosen by hand."""
+OWNED: set[Path] = set()
+"""Temporary files and folders that this process has locked: no lock is waited for in them."""
 
 _unfinished: dict[object, Callable[[], None]] = {}
 """For each write that is under way, a function that undoes it."""
@@ -312,14 +314,15 @@ def _owning(path: Path, prefix: str, make: Callable[[Path], None]) -> Iterator[N
     make : callable
         Makes the path.
     """
-    with _locked(path.parent):
-        for other in path.parent.iterdir():
-            if other.name.startswith(prefix) and _is_abandoned(other):
-                _remove(other)
-        make(path)
-        owned = ExitStack()
-        owned.enter_context(_locked(path))
-    with owned:
+    with ExitStack() as owned:
+        with nullcontext() if path.absolute().parent in OWNED else _locked(path.parent):
+            for other in path.parent.iterdir():
+                if other.name.startswith(prefix) and _is_abandoned(other):
+                    _remove(other)
+            make(path)
+            owned.enter_context(_locked(path))
+            owned.callback(OWNED.discard, path.absolute())
+            OWNED.add(path.absolute())
         yield
 
 

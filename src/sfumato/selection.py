@@ -1,4 +1,4 @@
-"""How many clusters there are: :func:`select_n_clusters`."""
+"""How many clusters there are: :func:`sfumato.select_n_clusters`."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def select_n_clusters(
 ) -> Selection:
     """Find the number of clusters, outliers or not, with its reasons.
 
-    On a sample of at most 4096 rows, mixtures of round components and outliers are fitted, for
-    every number of components until the Bayesian information criterion (BIC) has clearly fallen.
-    Outliers have laws of their own: uniform over the bounding box, or with the heavy tails of a
-    Cauchy distribution. The smallest number of components is taken whose BIC is within 3 of the
-    highest, on the scale of a log-likelihood. Components without a valley of the density between
-    them are one cluster: so a cluster may be long, bent, uniform, or have heavy tails. "1: no
-    clusters were found" is an answer.
+    On a sample of at most 4096 rows, mixtures of components and outliers are fitted, for every
+    number of components until the Bayesian information criterion (BIC) has clearly fallen. All are
+    Gaussians, or all have heavier or lighter tails, or all are longer along one axis. Outliers have
+    laws of their own: uniform over the bounding box, or with the heavy tails of a Cauchy
+    distribution; a component that is less than three times as dense is outliers, too. The smallest
+    number of components is taken whose BIC is within 3 of the highest, on the scale of a
+    log-likelihood. Components without a valley of the density between them are one cluster: so a
+    cluster may be bent or uneven. "1: no clusters were found" is an answer.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ def select_n_clusters(
     -----
     Only the sample counts, so clusters of less than some 0.3 % of many rows are not found. With
     more than 50 columns, rows are projected onto 50 robust principal axes. The other criteria,
-    such as the silhouette, are for comparison. See ``docs/how-many-clusters.md`` for measurements.
+    such as the gap statistic, are for comparison. See ``docs/how-many-clusters.md`` for
+    measurements.
 
     References
     ----------

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato import L21, Capped, Hard, Power, Simplex, Squared
+from sfumato._engines.tails import Tails
 from tests.catalogue import (
     CAP,
     ENGINES,
@@ -117,6 +118,10 @@ def assert_verbs_agree(engine, reference, centers, tolerance):
         engine.scaled_distances(centers, units),
         reference.scaled_distances(centers, units),
     )
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
+    tails = Tails(units, np.linspace(1, 3, len(units)) / (2 * len(units)))
+    found, expected = engine.rarity(centers, tails), reference.rarity(centers, tails)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance)
     costs = np.full(engine.n_rows, np.inf, dtype=engine.data.dtype)

@@ -105,6 +105,7 @@ def test_results_of_a_stream_are_computed_together(counted: Counter[str]) -> Non
     counted.clear()
     found = [(chunk.number, values) for chunk, values in compute_together(wanted[:3])]
     assert [number for number, _ in found] == list(range(5))
+    # One engine for each chunk.
     assert counted == {"__init__": 5, "assign": 5, "scaled_distances": 5, "summarize_range": 5}
     labels, memberships, scores = zip(*(values for _, values in found), strict=True)
     assert_array_equal(np.concatenate(labels), expected[0])
@@ -117,7 +118,8 @@ def test_results_of_a_stream_are_computed_together(counted: Counter[str]) -> Non
 
 
 def test_models_do_not_share_what_differs() -> None:
-    rows = stream(X, chunk_rows=70)
+    far = np.full((1, X.shape[1]), 1e3)
+    rows = stream(np.vstack([X, far]), chunk_rows=70)
     models = [fitted(X), fitted(X[::2]), REFCMFS(4, n_active=2, random_state=1).fit(X)]
     wanted = [each for m in models for each in (m.predict_membership(rows), m.transform(rows))]
     wanted.append(models[0].predict(rows, mark_outliers=True))

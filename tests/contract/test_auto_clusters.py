@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,63 @@ def test_a_stream_and_dask(blobs: np.ndarray) -> None:
         model = CappedREFCMFS("auto", random_state=0).fit(rows)
         assert model.n_clusters_ == 5
         assert len(model.cluster_centers_) == 5
+
+
+class Observer:
+    """Counts the passes over a stream."""
+
+    def __init__(self) -> None:
+        self.passes = 0
+
+    def begin(self, description: str, n_rows: int | None) -> None:
+        self.passes += 1
+
+    def advance(self, rows: int) -> None: ...
+
+    def end(self, rows: int) -> None: ...
+
+    def found(self, result: object) -> None: ...
+
+
+def test_a_stream_is_read_at_most_three_times_more(blobs: np.ndarray) -> None:
+    passes = []
+    for number in (5, "auto"):
+        rows = sfumato.stream(blobs, chunk_rows=90)
+        rows.observer = Observer()
+        CappedREFCMFS(number, random_state=0).fit(rows)
+        passes.append(rows.observer.passes)
+    assert 0 < passes[0] <= passes[1] <= passes[0] + 3
+
+
+def test_dask_is_read_at_most_three_times_more(
+    blobs: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    da = pytest.importorskip("dask.array")
+    dask_engine = pytest.importorskip("sfumato._engines.dask")
+    plain, passes = dask_engine.DaskRunner.reduce, [0, 0]
+    for place, number in enumerate((5, "auto")):
+
+        def counted(self: object, function: object, place: int = place) -> object:
+            passes[place] += 1
+            return plain(self, function)
+
+        monkeypatch.setattr(dask_engine.DaskRunner, "reduce", counted)
+        CappedREFCMFS(number, random_state=0).fit(da.from_array(blobs, chunks=(90, 2)))
+    assert 0 < passes[0] <= passes[1] <= passes[0] + 3
+
+
+@pytest.mark.parametrize("X", [[[1.0, 2.0]] * 9, [[3.0]]], ids=["equal rows", "one row"])
+def test_equal_rows_are_one_cluster(X: list[list[float]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = CappedREFCMFS("auto", random_state=0).fit(X)
+    assert model.n_clusters_ == 1
+
+
+@pytest.mark.parametrize("X", [np.empty((0, 2)), [[np.nan, 1.0]], [[np.inf], [1.0]]])
+def test_bad_rows_are_an_error(X: object) -> None:
+    with pytest.raises(ValueError, match=r"X|row|NaN|inf"):
+        CappedREFCMFS("auto").fit(X)
 
 
 def test_partial_fit_finds_it_in_the_first_batch(blobs: np.ndarray) -> None:

@@ -24,6 +24,7 @@ from sfumato import (
     RSFKM,
     Capped,
     CappedREFCMFS,
+    ClusterOutlierDetector,
     FuzzyClustering,
     FuzzyCMeans,
     KMedoids,
@@ -32,6 +33,7 @@ from sfumato import (
     Power,
     Simplex,
     SimREFCMFS,
+    TablePreparer,
 )
 from tests.catalogue import whatever_results
 
@@ -54,11 +56,15 @@ COMBINATIONS = [
     RSFKM(**SIZE, loss="capped", gamma=0.5),
 ]
 OTHERS = [
+    ClusterOutlierDetector(),
+    ClusterOutlierDetector(contamination=0.1),
+    ClusterOutlierDetector(loss="capped"),
     KMedoids(4),
     KMedoids(4, init="random"),
     LandmarkSpectralClustering(3, n_init=2),
     LandmarkSpectralEmbedding(2),
     LandmarkSpectralEmbedding(2, landmarks="random", n_landmarks=8, normalize=False),
+    TablePreparer(),
 ]
 
 

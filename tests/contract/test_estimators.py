@@ -222,6 +222,7 @@ FITTED = {
     "outcome_",
     "outlier_scores_",
     "outliers_",
+    "probabilities_",
     "selection_",
     "stability_",
 }

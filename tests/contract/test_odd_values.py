@@ -185,6 +185,13 @@ def test_metrics(value):
         fits_or_names("memberships", lambda index=index: index(X, given, centers))
         fits_or_names("centers", lambda index=index: index(X, SHARES, given))
         fits_or_names("fuzzifier", lambda index=index: index(X, SHARES, centers, fuzzifier=given))
+    corners = np.eye(3)
+    for index in (metrics.robust_bic, metrics.gap_statistic, metrics.simplified_fuzzy_silhouette):
+        fits_or_names("X", lambda index=index: index(given, corners))
+        fits_or_names("centers", lambda index=index: index(X, given))
+        fits_or_names("radii", lambda index=index: index(X, corners, given))
+    fits_or_names("centers", lambda: metrics.prediction_strength(X, corners, given))
+    fits_or_names("n_references", lambda: metrics.gap_statistic(X, corners, n_references=given))
     for index in (metrics.ari, metrics.nmi, metrics.clustering_accuracy):
         fits_or_names("labels_true", lambda index=index: index(given, labels))
         fits_or_names("labels_pred", lambda index=index: index(labels, given))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -23,6 +24,7 @@ from tests.catalogue import (
     each,
     row_weights,
     sparse_blobs,
+    sparse_rows,
     strided,
     whatever_results,
 )
@@ -34,6 +36,11 @@ ESTIMATORS = [
     FuzzyClustering(4, loss="squared", membership="hard", random_state=0),
 ]
 every_estimator = each("estimator", ESTIMATORS, ids=lambda e: f"{type(e).__name__}-{e._parts()[0]}")
+
+
+def torch_tensor(X: np.ndarray) -> Any:
+    """Tensor on the CPU; a large library, which tests do not require."""
+    return pytest.importorskip("torch").tensor(X)
 
 
 def unsorted_csr(X: np.ndarray) -> sp.csr_array:
@@ -70,6 +77,11 @@ CONTAINERS: dict[str, Callable[[np.ndarray], Any]] = {
     "pandas arrow": lambda X: pd.DataFrame(X).astype("double[pyarrow]"),
     "pandas sparse": lambda X: pd.DataFrame.sparse.from_spmatrix(sp.csr_array(X)),
     "polars": lambda X: pl.DataFrame({f"f{j}": column for j, column in enumerate(X.T)}),
+    "pyarrow table": lambda X: pa.table({f"f{j}": column for j, column in enumerate(X.T)}),
+    "pyarrow batch": lambda X: pa.RecordBatch.from_pydict(
+        {f"f{j}": column for j, column in enumerate(X.T)}
+    ),
+    "torch": torch_tensor,
     "csr array": sp.csr_array,
     "csr matrix": sp.csr_matrix,
     "csc array": sp.csc_array,
@@ -220,7 +232,7 @@ def test_read_only_memory_map(dtype: type, order: str, X: np.ndarray, tmp_path: 
 @whatever_results
 @pytest.mark.parametrize("storage", ["csr", "csc"])
 def test_sparse_rows_stay_sparse(storage: str, monkeypatch: Any) -> None:
-    X = sp.random_array((3000, 400), density=0.01, format=storage, rng=np.random.default_rng(0))
+    X = sparse_rows((3000, 400), density=0.01).asformat(storage)
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise AssertionError(f"{self.shape[0]} sparse rows were made dense")
@@ -340,7 +352,7 @@ print(json.dumps(sizes))
 
 @whatever_results
 def test_sparse_rows_whose_arrays_have_gaps() -> None:
-    rows = sp.random_array((200, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    rows = sparse_rows((200, 6), density=0.5)
     wide = np.full(2 * rows.nnz, np.nan)
     wide[::2] = rows.data
     gaps = sp.csr_array((wide[::2], rows.indices, rows.indptr), shape=rows.shape)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 import sfumato
 from sfumato._persistence import FORMAT
@@ -32,6 +33,24 @@ OUTPUTS = (
 def rows() -> np.ndarray:
     """Rows to predict."""
     return blobs(40, seed=7)
+
+
+def table(n_rows: int, seed: int) -> pd.DataFrame:
+    """Rows of a table with an identifier, categories, dates, yes and no, gaps and a typo."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(4, size=n_rows)
+    made = pd.DataFrame(
+        {
+            "id": [f"K{number:04}" for number in range(n_rows)],
+            "age": 20.0 + 15 * kind + rng.normal(size=n_rows).round(1),
+            "income": np.exp(9 + (2 - kind) ** 2 + 0.2 * rng.normal(size=n_rows)),
+            "city": np.array(["Rome", "Bari", "Pisa", "Como"])[kind],
+            "member": rng.random(n_rows) < 0.5,
+            "since": (pd.Timestamp("2020-01-01") + pd.to_timedelta(100 * kind, "D")).astype(str),
+        }
+    )
+    made.loc[::9, "age"], made.loc[::11, "city"], made.loc[3, "income"] = None, None, 1e15
+    return made
 
 
 def models() -> dict[str, Any]:
@@ -55,13 +74,21 @@ def models() -> dict[str, Any]:
         "embedding": sfumato.LandmarkSpectralEmbedding(3, random_state=0).fit(X),
         "spectral": sfumato.LandmarkSpectralClustering(4, random_state=0).fit(X),
         "sparse": sfumato.REFCMFS(4, random_state=0).fit(sparse_blobs(120, 3)),
+        "table": Pipeline(
+            [
+                ("preparer", sfumato.TablePreparer()),
+                ("model", sfumato.CappedREFCMFS(4, random_state=0)),
+            ]
+        ).fit(table(300, 0)),
     }
 
 
 def outputs(model: Any) -> dict[str, np.ndarray]:
     """What a model says about the rows."""
     X: Any = rows()
-    if hasattr(model, "feature_names_in_"):
+    if isinstance(model, Pipeline):
+        X = table(40, 7)
+    elif hasattr(model, "feature_names_in_"):
         X = pd.DataFrame(X, columns=NAMES)
     return {name: getattr(model, name)(X) for name in OUTPUTS if hasattr(model, name)}
 

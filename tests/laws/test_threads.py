@@ -18,6 +18,7 @@ from sfumato import (
     Simplex,
     Squared,
 )
+from sfumato._engines.tails import Tails
 from sfumato._native import core
 from tests.catalogue import (
     STORAGES,
@@ -89,6 +90,7 @@ def passes(engine):
         np.float64(assignment.objective),
         engine.distances(centers),
         engine.scaled_distances(centers, np.linspace(0.5, 3, N_CLUSTERS)),
+        engine.rarity(centers, Tails(np.linspace(0.5, 3, N_CLUSTERS), np.ones(N_CLUSTERS))),
         costs,
         engine.candidate_costs(costs, centers - 0.5, losses),
         losses,

@@ -11,6 +11,7 @@
 
 #include "checks.hpp"
 #include "sweep.hpp"
+#include "tails.hpp"
 #include "transpose.hpp"
 
 using namespace sfumato;
@@ -122,6 +123,12 @@ void try_rows(const Rows& rows, const Pass& pass, bool thorough) {
     const auto* row = out.data() + i * pass.centers.n_clusters;
     const auto least = *std::min_element(row, row + pass.centers.n_clusters);
     require(std::abs(2 * smallest[i] - least) <= 1e-6 * least, "half the distance in units of two");
+  }
+  std::vector<double> rare(rows.n_rows);
+  const std::vector<double> shares(pass.centers.n_clusters, 1.0 / pass.centers.n_clusters);
+  require(rarities(rows, pass, {units.data(), shares.data(), 7.0}, rare.data()), "rarities finish");
+  for (ptrdiff_t i = 0; i < rows.n_rows; ++i) {
+    require(std::isfinite(rare[i]) && rare[i] >= 1 - 1e-12, "rarities of at least one");
   }
 }
 

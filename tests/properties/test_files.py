@@ -66,6 +66,7 @@ def run(name: str, streamed: bool) -> Verdict:
         assert {path.name for path in Path("out").iterdir()} == names | {
             "summary.json",
             "model.sfumato",
+            "report.html",
         }
         for path in Path("out").iterdir():
             path.unlink()

@@ -2,58 +2,48 @@
 
 import re
 import runpy
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 TOP = Path(__file__).parents[2]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/glossary.md"]
+DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").rglob("*.md"))]
+MADE = ("../api/", "../gallery/", "../project/changelog.md")
+"""Pages that `make docs` makes; tools/check_site.py follows the links to them."""
 
 
 def examples():
     return re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
 
 
-PRINTED = [(0, "250\n[-1]\n"), (1, "(10, 64)"), (2, "[")]
-
-
-@pytest.mark.parametrize(("number", "printed"), PRINTED)
-def test_examples_run(number, printed, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    example = examples()[number]
+def test_the_example_runs_and_prints_what_it_says(capsys):
+    (example,) = examples()
     assert len(example.strip().splitlines()) <= 10
     exec(compile(example, "README.md", "exec"), {})
-    assert printed in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("5: ")
+    assert "\n250\n" in shown
+    assert shown.endswith("[-1]\n")
 
 
-def test_the_first_picture_is_of_the_code_beside_it(monkeypatch):
+def test_the_picture_is_of_the_code_beside_it(monkeypatch):
     """The script that draws it makes the same data and the same fit."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
     namespace = {}
     exec(compile(examples()[0], "README.md", "exec"), namespace)
-    script = runpy.run_path(str(TOP / "examples" / "plot_outliers.py"))
-    drawn = []
-
-    def scatter(axes, X, labels, centers, title):
-        drawn.append((X, labels, centers))
-
-    monkeypatch.setitem(script["main"].__globals__, "scatter", scatter)
-    monkeypatch.setitem(script["main"].__globals__, "save", lambda figure, path: None)
-    script["main"](TOP / "docs" / "images" / "outliers.png")
-    model = namespace["model"]
-    for data, _, _ in drawn:
-        np.testing.assert_array_equal(data, namespace["X"])
-    _, labels, centers = drawn[-1]
-    np.testing.assert_array_equal(centers, model.cluster_centers_)
-    np.testing.assert_array_equal(labels, np.where(model.outliers_, -1, model.labels_))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
+        script = runpy.run_path(str(TOP / "examples" / "plot_outliers.py"))
+    np.testing.assert_array_equal(script["X"], namespace["X"])
+    np.testing.assert_array_equal(script["model"].outliers_, namespace["model"].outliers_)
+    ours, theirs = script["model"].cluster_centers_, namespace["model"].cluster_centers_
+    np.testing.assert_allclose(np.sort(ours, axis=0), np.sort(theirs, axis=0), rtol=1e-6)
 
 
-def test_no_example_is_left_out():
-    assert len(examples()) == len(PRINTED)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_links_lead_somewhere(document):
-    links = re.findall(r"\]\((?!https?:)([^)]+)\)", (TOP / document).read_text())
-    missing = [link for link in links if not (TOP / document).parent.joinpath(link).exists()]
-    assert not missing
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))
+def test_links_lead_somewhere(path):
+    links = re.findall(r"\]\((?![a-z]+:)([^)#\s]+)", path.read_text())
+    missing = [link for link in links if not (path.parent / link).exists()]
+    assert not [link for link in missing if not link.startswith(MADE)]

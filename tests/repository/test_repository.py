@@ -302,17 +302,6 @@ def python_examples(path: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
 
 
-DOCUMENTS = [
-    path
-    for path in [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *sorted((ROOT / "docs").rglob("*.md")),
-    ]
-    if path.exists()
-]
-
-
 def test_the_readme_has_an_example_of_ten_lines() -> None:
     examples = python_examples(ROOT / "README.md")
     assert examples
@@ -324,17 +313,6 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     for example in python_examples(ROOT / "README.md"):
         shown = run(example, cwd=tmp_path)
         assert shown.strip()
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
-def test_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
-    missing = [
-        link
-        for link in links
-        if not re.match(r"[a-z]+:", link) and not (path.parent / link).exists()
-    ]
-    assert not missing
 
 
 def modules() -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.stats import t as student_t
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -89,6 +90,39 @@ def test_false_alarms_are_as_many_as_promised(n_features):
     assert FALSE_ALARMS / 2 <= share <= 2 * FALSE_ALARMS
 
 
+def clean(n_rows, n_features, n_clusters, seed, freedom=np.inf):
+    """Clusters of so many rows each, on a wide circle: Gaussian, or Student-t of some degrees."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_clusters, n_rows, n_features))
+    if np.isfinite(freedom):
+        X /= np.sqrt(rng.chisquare(freedom, size=(n_clusters, n_rows, 1)) / freedom)
+    angles = 2 * np.pi * np.arange(n_clusters)[:, None] / n_clusters
+    X[..., 0] += 50 * n_clusters * np.cos(angles)
+    X[..., 1] += 50 * n_clusters * np.sin(angles)
+    return X.reshape(-1, n_features)
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 50, 200])
+@pytest.mark.parametrize("n_rows", [50, 100])
+def test_small_clusters_raise_as_few_false_alarms(n_rows, n_features):
+    """By chance alone, the count of 12,000 rows has a standard deviation of a quarter."""
+    shares = [
+        REFCMFS(20, init=clean(1, n_features, 20, 0), random_state=0)
+        .fit(clean(n_rows, n_features, 20, seed))
+        .outliers_.mean()
+        for seed in range(12_000 // (20 * n_rows))
+    ]
+    assert FALSE_ALARMS / 2 <= np.mean(shares) <= 2 * FALSE_ALARMS
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 50, 200])
+@pytest.mark.parametrize("make", [CappedREFCMFS, REFCMFS])
+def test_heavy_tails_of_clean_clusters_are_hardly_outliers(make, n_features):
+    """A radius is that of a Gaussian cluster, which 2 to 4 % of such rows exceed."""
+    X = clean(1000, n_features, 4, 0, freedom=5)
+    assert make(4, random_state=0).fit(X).outliers_.mean() < 0.045
+
+
 def test_rows_of_two_clusters_in_turn():
     """Twice as many as are looked at, so that half of them must not be those of one cluster."""
     X = np.random.default_rng(0).normal(size=(33_000, 2))
@@ -134,11 +168,19 @@ def test_attributes_of_every_estimator(estimator, dtype):
 
 
 @every_estimator
-def test_scores_are_distances_over_reaches(estimator):
+def test_outliers_are_beyond_every_radius_and_scores_rank_by_a_student_mixture(estimator):
     model = clone(estimator).fit(blobs(80, 3, 4))
     new = 3 * blobs(50, 3, 4, seed=1)
-    expected = np.nanmin(model.transform(new) / model.cluster_radii_, axis=1)
-    assert_allclose(model.score_outliers(new), expected, rtol=1e-12)
+    distances = model.transform(new)
+    outlying = np.nanmin(distances / model.cluster_radii_, axis=1) > 1
+    scales, shares = model._tails_
+    # That of 6 degrees in one dimension falls as that of 4 degrees in three does.
+    tails = student_t(df=6).pdf(distances / scales * np.sqrt(6 / 4)) / scales**3
+    density = (shares * tails).sum(axis=1)
+    scores = model.score_outliers(new)
+    assert_array_equal(scores > 1, outlying)
+    for rows in (outlying, ~outlying):
+        assert_array_equal(np.argsort(scores[rows]), np.argsort(-density[rows]))
 
 
 @every_engine

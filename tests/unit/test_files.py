@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -238,6 +240,18 @@ class TestWriteAtomically:
         write(path, "one", meanwhile=lambda: write(path, "two", overwrite=True), overwrite=True)
         assert path.read_text() == "one", "the last one to end"
         assert names_in(tmp_path) == ["a"]
+
+    def test_nothing_is_waited_for_within_an_unfinished_folder(self, tmp_path, monkeypatch):
+        def waited(seconds):
+            raise AssertionError("the folder is our own")
+
+        monkeypatch.setattr(files.time, "sleep", waited)
+        monkeypatch.setattr(files, "OWNED", set())  # An interrupt of its clean-up leaves a name.
+        monkeypatch.chdir(tmp_path)
+        folder = OutputFolder(Path("out"), ("a", "b"), False)
+        folder.write({name: partial(write, content=name) for name in ("a", "b")})
+        assert names_in(tmp_path / "out") == ["a", "b"]
+        assert not files.OWNED
 
     def test_ctrl_c_at_any_moment(self, tmp_path, monkeypatch):
         monkeypatch.setattr(files, "LONGEST_WAIT", 0.01)  # A lock may be left by an interrupt.

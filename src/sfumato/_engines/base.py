@@ -16,20 +16,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sfumato._data import Data
+from sfumato._engines.tails import Tails
 from sfumato._origin import far_from_origin
 from sfumato._problem import Problem, Statistics
-from sfumato._sampling import (
-    PrioritySample,
-    draw,
-    fixed_draw,
-    lightweight_coreset,
-    ranking,
-)
+from sfumato._sampling import PrioritySample, draw, fixed_draw, lightweight_coreset, ranking
 from sfumato._typing import Floats
 from sfumato.losses import Squared
 from sfumato.memberships import Hard
 
-SORTED_ROWS = 1 << 17
+SORTED_ROWS = 1 << 15
 """Rows that are sorted to draw samples; of more, this many are drawn first. Chosen by hand."""
 CANDIDATES = 32
 """Rows of equal, largest loss that are compared by the total cost that each would leave as a
@@ -246,11 +241,12 @@ class ResidentEngine(Engine):
         """
 
     @abstractmethod
-    def update_costs(self, costs: Floats, centers: Floats) -> None:
-        """Lower each row's cost, in place, to the smallest loss to any of the given centers.
+    def rarity(self, centers: Floats, tails: Tails) -> Floats:
+        """How rare rows are, float64; see ``Tails.rarity``."""
 
-        Costs have the precision of the data.
-        """
+    @abstractmethod
+    def update_costs(self, costs: Floats, centers: Floats) -> None:
+        """Lower costs in place to the smallest loss to any center, in the precision of the data."""
 
     @abstractmethod
     def candidate_costs(
@@ -353,9 +349,13 @@ class ResidentEngine(Engine):
         positive = None if weights is None else np.flatnonzero(weights > 0)
         count = self.n_rows if positive is None else len(positive)
         if count > max_rows:
-            drawn = np.sort(draw(self.data.weights_or_ones(), self.order(), max_rows, rng))
-            return self._on(replace(self.data.take(drawn), weights=None))
+            return self.resample(max_rows, rng)
         return self if positive is None or count == self.n_rows else self.only(positive)
+
+    def resample(self, count: int, rng: np.random.RandomState) -> ResidentEngine:
+        """Return an engine on rows drawn with replacement by weight, all of weight one."""
+        drawn = np.sort(draw(self.data.weights_or_ones(), self.order(), count, rng))
+        return self._on(replace(self.data.take(drawn), weights=None))
 
     def coreset(self, n_clusters: int, rng: np.random.RandomState) -> ResidentEngine:
         """Return the engine itself: all rows are in memory."""

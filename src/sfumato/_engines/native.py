@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato._data import Data
 from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._engines.tails import FREEDOM, TAIL_POWER, Tails
 from sfumato._native import core
 from sfumato._problem import Problem, Statistics
 from sfumato._typing import Floats
@@ -98,6 +99,15 @@ class NativeEngine(ResidentEngine):
     def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
         out = np.empty(self.n_rows, dtype=self.data.dtype)
         core.scaled_distances(self._rows, self._local(centers), units, self.n_threads, out)
+        return out
+
+    def rarity(self, centers: Floats, tails: Tails) -> Floats:
+        out = np.empty(self.n_rows)
+        scales, weights = np.sqrt(FREEDOM) * tails.scales, tails.weights
+        core.rarities(
+            *(self._rows, self._local(centers), scales, weights),
+            *(TAIL_POWER, self.n_threads, out),
+        )
         return out
 
     def update_costs(self, costs: Floats, centers: Floats) -> None:

@@ -1,8 +1,8 @@
 """Outputs for each row: labels, memberships, distances and outlier scores.
 
-A row is an outlier if its score, the distance to a center over the radius of its cluster, exceeds
-``OUTLIER`` at every center. This is the only place where that is decided: labels of -1 and rows
-without memberships follow from the same scores.
+A row is an outlier if it lies beyond the radius of every cluster (``outlying``). This is the only
+place where that is decided: scores above ``OUTLIER``, labels of -1 and rows without memberships
+follow from it. Among outliers, and among all other rows, scores rank by a density (``Tails``).
 """
 
 from __future__ import annotations
@@ -15,27 +15,79 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._engines.base import Evaluation, Output
+from sfumato._engines.tails import Tails
 from sfumato._typing import Floats
 
 OUTLIER = 1.0
-"""Outlier score above which a row is an outlier: a score is a distance in cluster radii. A row that
-lies exactly on the border has a score of 1 and belongs to the cluster."""
+"""Outlier score above which a row is an outlier. One on the border of a cluster belongs to it."""
+
+
+def ratios_to_radii(rows: Evaluation, centers: Floats, radii: Floats) -> Floats:
+    """Distance to a center over the radius of its cluster, the smallest of all; unknown: NaN."""
+    known = ~np.isnan(radii)
+    return rows.scaled_distances(centers[known], radii[known])
+
+
+def outlying(rows: Evaluation, centers: Floats, radii: Floats) -> NDArray[np.bool_]:
+    """Whether rows are outliers: farther from every center than the radius of its cluster.
+
+    Clusters of an unknown radius (NaN) are left out.
+    """
+    return np.asarray(ratios_to_radii(rows, centers, radii) > OUTLIER)
+
+
+@dataclass(frozen=True)
+class Rarity(Output):
+    """How rare rows are under a density with heavy tails: 1 or more."""
+
+    tails: Tails
+
+    name = "rarity"
+
+    def of(self, rows: Evaluation) -> Floats:
+        return rows.engine.rarity(self.centers, self.tails).astype(rows.engine.dtype)
 
 
 @dataclass(frozen=True)
 class Scores(Output):
-    """Outlier scores: smallest ratio of the distance to a center and the radius of its cluster.
+    """Outlier scores, by how rare a row is: ``1 - 1 / rarity``, and ``rarity`` for outliers.
 
-    Clusters of an unknown radius (NaN) are left out.
+    Without tails, as in model files of earlier versions, they are the distance to a center over the
+    radius of its cluster, the smallest of all.
     """
 
     radii: Floats
+    tails: Tails | None = None
 
     name = "outlier_score"
 
     def of(self, rows: Evaluation) -> Floats:
-        known = ~np.isnan(self.radii)
-        return rows.scaled_distances(self.centers[known], self.radii[known])
+        ratios = ratios_to_radii(rows, self.centers, self.radii)
+        if self.tails is None:
+            return ratios
+        beyond, precision = ratios > OUTLIER, ratios.dtype
+        del ratios  # So that no more than two numbers of a row are in memory.
+        rarity, inside = rows.engine.rarity(self.centers, self.tails), ~beyond
+        np.divide(1, rarity, out=rarity, where=inside)
+        np.subtract(1, rarity, out=rarity, where=inside)
+        scores = rarity.astype(precision, copy=False)
+        above = np.nextafter(precision.type(OUTLIER), precision.type(np.inf))
+        return np.maximum(scores, above, out=scores, where=beyond)
+
+
+@dataclass(frozen=True)
+class Beyond(Output):
+    """Whether rows lie beyond the radius of every cluster."""
+
+    radii: Floats
+
+    name = "beyond"
+
+    def of(self, rows: Evaluation) -> NDArray[np.bool_]:
+        return outlying(rows, self.centers, self.radii)
+
+    def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
+        return np.dtype(np.bool_)
 
 
 @dataclass(frozen=True)
@@ -50,8 +102,7 @@ class Labels(Output):
         labels: NDArray[np.int32] = rows.assign(self.centers).labels
         if self.radii is None:
             return labels
-        outlying = Scores(self.centers, self.radii).of(rows) > OUTLIER
-        return np.where(outlying, np.int32(-1), labels)
+        return np.where(outlying(rows, self.centers, self.radii), np.int32(-1), labels)
 
     def dtype(self, precision: np.dtype[np.floating]) -> np.dtype[Any]:
         return np.dtype(np.int32)
@@ -71,7 +122,7 @@ class Memberships(Output):
         found = rows.assign(self.centers).memberships
         if self.radii is None:
             return found
-        return without_entries(found, Scores(self.centers, self.radii).of(rows) > OUTLIER)
+        return without_entries(found, outlying(rows, self.centers, self.radii))
 
     @property
     def n_columns(self) -> int | None:
@@ -90,6 +141,21 @@ class DenseMemberships(Memberships):
 
 
 @dataclass(frozen=True)
+class Probabilities(Memberships):
+    """Largest membership of each row; 0 for outliers, if radii are given."""
+
+    name = "probability"
+    sparse = False
+
+    def of(self, rows: Evaluation) -> Floats:
+        return largest_entries(super().of(rows))
+
+    @property
+    def n_columns(self) -> int | None:
+        return None
+
+
+@dataclass(frozen=True)
 class Distances(Output):
     """Distances to all centers."""
 
@@ -101,6 +167,16 @@ class Distances(Output):
     @property
     def n_columns(self) -> int | None:
         return len(self.centers)
+
+
+def largest_entries(memberships: sp.csr_array) -> Floats:
+    """Largest membership of each row; 0 for a row without entries."""
+    begin = memberships.indptr[:-1]
+    filled = begin < memberships.indptr[1:]
+    found = np.zeros(memberships.shape[0], dtype=memberships.dtype)
+    if filled.any():
+        found[filled] = np.maximum.reduceat(memberships.data, begin[filled])
+    return found
 
 
 def without_entries(memberships: sp.csr_array, emptied: NDArray[np.bool_]) -> sp.csr_array:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._engines.tails import Tails
 from sfumato._problem import RowTerms, Statistics
 from sfumato._typing import Floats
 
@@ -87,6 +88,12 @@ class ReferenceEngine(ResidentEngine):
         for block, rows in self.data.blocks():
             smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
         return smallest
+
+    def rarity(self, centers: Floats, tails: Tails) -> Floats:
+        found = np.empty(self.n_rows)
+        for block, rows in self.data.blocks():
+            found[block] = tails.rarity(np.sqrt(squared_distances(rows, centers)))
+        return found
 
     def update_costs(self, costs: Floats, centers: Floats) -> None:
         for block, rows in self.data.blocks():

@@ -74,7 +74,7 @@ class FitWarning:
         return f"{self.category.__name__}: {self.message}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """Why a fit stopped, and the warnings about its result; as a string, with advice.
 
@@ -133,6 +133,10 @@ class Outcome:
         ]
         values = {"reason": StopReason[state["reason"]], "warnings": tuple(found)}
         vars(self).update(values, stability=state["stability"])
+
+    def __repr__(self) -> str:
+        stable = "" if self.stability is None else f", stability={self.stability:.3g}"
+        return f"Outcome({self.reason.name}, warnings={len(self.warnings)}{stable})"
 
     def __str__(self) -> str:
         # The reason has the advice of this category already.

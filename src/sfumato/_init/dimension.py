@@ -43,6 +43,9 @@ they merged at half the number, with less there are more than clusters."""
 MIN_NEIGHBORS = 8
 """Rows that are averaged at least, and rows without which a mode has no dimension. Chosen by
 hand."""
+FIRST_NEIGHBORS = 24
+"""Rows that are averaged on a smaller sample, from which mean shift goes on to all rows. Chosen by
+hand: most steps are made there, and where they lead need not be exact."""
 MAX_SHIFTS = 30
 """Steps of mean shift at most. Chosen by hand."""
 SHIFT_TOLERANCE = 0.03
@@ -139,17 +142,29 @@ class Modes(NamedTuple):
 
 
 def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomState) -> Modes:
-    """Modes of the density, by mean shift from some rows."""
+    """Modes of the density, by mean shift from some rows, on a smaller sample first."""
     weights = sample.data.weights_or_ones()
-    positive = weights[weights > 0]
-    mass = max(
-        NEIGHBOR_SHARE * float(positive.sum()) / n_clusters, MIN_NEIGHBORS * row_weight(weights)
-    )
-    mass = min(mass, float(positive.sum()) / 2)
     count = int(np.clip(START_VALUES // sample.n_features, MIN_STARTS, STARTS))
     centers = sample.take(draw(weights, sample.order(), count, rng))
-    radii = np.zeros(count)
-    moving = np.arange(count)
+    fewer = int(FIRST_NEIGHBORS / NEIGHBOR_SHARE * n_clusters)
+    smaller = sample.resample(fewer, rng)  # However few rows there are: a weight of 3 is 3 copies.
+    centers = shifted_to_modes(smaller, centers, neighbor_mass(smaller, n_clusters)).centers
+    mass = neighbor_mass(sample, n_clusters)
+    return _merged(sample, shifted_to_modes(sample, centers, mass), mass)
+
+
+def neighbor_mass(sample: ResidentEngine, n_clusters: int) -> float:
+    """Weight of the neighbors that mean shift averages."""
+    weights = sample.data.weights_or_ones()
+    total = float(weights.sum())
+    least = MIN_NEIGHBORS * row_weight(weights)
+    return min(max(NEIGHBOR_SHARE * total / n_clusters, least), total / 2)
+
+
+def shifted_to_modes(sample: ResidentEngine, points: Floats, mass: float) -> Modes:
+    """Points at which mean shift from some points ends; those that join others are dropped."""
+    centers, radii = points.copy(), np.zeros(len(points))
+    moving = np.arange(len(points))
     for _ in range(MAX_SHIFTS):
         shifted, radii[moving] = mean_shift(sample, centers[moving], mass)
         steps = np.linalg.norm(shifted - centers[moving], axis=1)
@@ -161,7 +176,7 @@ def find_modes(sample: ResidentEngine, n_clusters: int, rng: np.random.RandomSta
         radii[moving[joined]] = np.inf  # They would end where others do.
         moving = moving[~joined]
     kept = np.isfinite(radii)
-    return _merged(sample, Modes(centers[kept], radii[kept]), mass)
+    return Modes(centers[kept], radii[kept])
 
 
 def mean_shift(sample: ResidentEngine, points: Floats, mass: float) -> tuple[Floats, Floats]:
@@ -353,7 +368,8 @@ def _trimmed(sums: _Sums) -> RadialSpread:
     deviation = MAD_TO_SIGMA * weighted_median(np.abs(sums.values - mean), sums.weights)
     for _ in range(TRIM_ROUNDS):
         mass, middle, variance = sums.between(mean - TRIM * deviation, mean + TRIM * deviation)
-        if mass < least:
+        spread = float(np.sqrt(variance)) / TRIMMED_DEVIATION
+        if mass < least or (middle, spread) == (mean, deviation):
             break
-        mean, deviation = middle, np.sqrt(variance) / TRIMMED_DEVIATION
-    return RadialSpread(mean, float(deviation))
+        mean, deviation = middle, spread
+    return RadialSpread(mean, deviation)

@@ -1,7 +1,8 @@
 """Model files: fitted estimators that outlive the process, and the version of the library.
 
 A file is a zip of ``model.json``, of arrays in the .npy format, and of their checksums. ``schema``
-says what is in it, ``kinds`` and ``parameters`` how values are written, ``archive`` reads bytes.
+says what is in it, ``preparation`` what of a table, ``kinds`` and ``parameters`` how values are
+written, ``archive`` reads bytes.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato._checks import check_flag
 from sfumato._persistence.archive import Archive, NewArchive
 from sfumato._persistence.kinds import Maybe, Names, Source, read_fields, require
+from sfumato._persistence.preparation import Preparation
 from sfumato._persistence.schema import SCHEMAS
+from sfumato._tables.preparer import TablePreparer
 from sfumato.exceptions import ModelFileError, brief, shown
 from sfumato.files import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 """Number of the file format. Files of every format so far can be read."""
 
 PACKAGES = ("sfumato", "numpy", "scipy", "scikit-learn")
@@ -43,7 +47,8 @@ def save(
     Parameters
     ----------
     model : estimator
-        Any fitted estimator of this library. Not a subclass of your own, nor one with a loss, a
+        Any fitted estimator of this library, or a pipeline of a :class:`TablePreparer` and one.
+        Not a subclass of your own, nor one with a loss, a
         membership rule or an initializer of your own.
     path : path-like
         The file, by custom with the ending ``.sfumato``.
@@ -94,8 +99,11 @@ def write_model(
     *,
     columns: Sequence[str] | None = None,
     training_rows: bool = False,
+    preparer: TablePreparer | None = None,
 ) -> None:
-    """Write an estimator, and the names of the columns of a table that it was fitted to."""
+    """Write an estimator, the names of its columns, and the preparation of the table."""
+    if isinstance(model, Pipeline) and len(model) == 2 and type(model[0]) is TablePreparer:
+        preparer, model = model[0], model[1]
     schema = SCHEMAS.get(type(model).__name__)
     if schema is None or type(model) is not schema.made:
         raise TypeError(
@@ -108,6 +116,7 @@ def write_model(
         "format": FORMAT,
         "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
         "columns": Maybe(Names("features")).write(columns, archive),
+        "preparation": Maybe(Preparation()).write(preparer, archive),
         "model": schema.write(model, archive),
     }
     archive.write(header, path)
@@ -128,7 +137,8 @@ def load(path: str | PathLike[str]) -> Any:
     Returns
     -------
     model : estimator
-        Without results of the training rows, unless they were saved.
+        Without results of the training rows, unless they were saved. If the file holds the
+        preparation of a table, a pipeline of a :class:`TablePreparer` and the estimator.
 
     Raises
     ------
@@ -152,7 +162,10 @@ def load(path: str | PathLike[str]) -> Any:
     ...     sfumato.load(path)
     KMedoids(n_clusters=2)
     """
-    return read_model(path).model
+    found = read_model(path)
+    if found.preparer is None:
+        return found.model
+    return Pipeline([("preparer", found.preparer), ("model", found.model)])
 
 
 class SavedModel(NamedTuple):
@@ -163,10 +176,13 @@ class SavedModel(NamedTuple):
     model : estimator
     columns : list of str or None
         Names of the columns that the model was fitted to, in their order, if they are known.
+    preparer : TablePreparer or None
+        What made the rows of the fit from a table.
     """
 
     model: Any
     columns: list[str] | None
+    preparer: TablePreparer | None = None
 
 
 def read_model(path: str | PathLike[str]) -> SavedModel:
@@ -201,15 +217,17 @@ class _LaterFormatError(Exception):
 
 
 def _read(header: dict[str, Any], source: Source) -> SavedModel:
-    require(header.keys() == {"format", "versions", "columns", "model"}, list(header), "a header")
-    require(header["format"] == FORMAT, header["format"], "a format")
-    columns = read_fields(
-        {"columns": Maybe(Names("features"))}, {"columns": header["columns"]}, source
-    )
+    keys = {"format", "versions", "columns", "preparation", "model"}
+    if header["format"] == 1:  # Before tables were prepared.
+        header = {**header, "preparation": None}
+    require(header.keys() == keys, list(header), "a header")
+    require(type(header["format"]) is int and header["format"] >= 1, header["format"], "a format")
+    kinds = {"columns": Maybe(Names("features")), "preparation": Maybe(Preparation())}
+    columns = read_fields(kinds, {name: header[name] for name in kinds}, source)
     schema = SCHEMAS[header["model"]["class"]]
     model = schema.read(header["model"], source)
     source.archive.finish()
     names = columns["columns"]
     if names is None and "feature_names_in_" in vars(model):
         names = model.feature_names_in_
-    return SavedModel(model, None if names is None else list(names))
+    return SavedModel(model, None if names is None else list(names), columns["preparation"])

@@ -16,6 +16,8 @@ from sklearn.cluster import KMeans
 
 from sfumato import estimators
 from sfumato import exceptions as categories
+from sfumato._engines.outputs import largest_entries, without_entries
+from sfumato._engines.tails import Tails
 from sfumato._fit.diagnostics import FitWarning, Outcome
 from sfumato._init import INITIALIZERS
 from sfumato._mixture import Background, Mixture
@@ -42,6 +44,7 @@ from sfumato._persistence.kinds import (
 from sfumato._persistence.parameters import Parameters, Part, make
 from sfumato._selection.record import Alternative, Selection
 from sfumato._solvers.descent import IterationRecord, StopReason
+from sfumato._solvers.history import History as Records
 from sfumato._solvers.online import CenterCounts, OnlineState, Window
 from sfumato._warnings import ClusteringWarning
 from sfumato.losses import LOSSES
@@ -81,7 +84,7 @@ class History(Kind):
         moved: dict[int, tuple[int, ...]] = {}
         for record, cluster in repairs.tolist():
             moved[record] = (*moved.get(record, ()), cluster)
-        return tuple(
+        return Records(
             IterationRecord(objective, seconds, shift, moved.get(number, ()), int(passes))
             for number, (objective, seconds, shift, passes) in enumerate(numbers.tolist())
         )
@@ -194,8 +197,25 @@ def _complete_family(model: Any) -> None:
     model.membership_.resolve(n_clusters)
     resolved = model.loss_.is_resolved and model.membership_.is_resolved
     require(resolved, (model.loss_, model.membership_), "without 'auto'")
+    _complete_outliers(model)
     inside = (window.labels >= 0) & (window.labels < n_clusters)
     require(bool(inside.all()), window.labels, "labels of clusters")
+
+
+def _complete_outliers(model: Any) -> None:
+    """Add what files of earlier versions lack; without tails, scores follow from radii alone."""
+    tails = vars(model).setdefault("_tails_", None)
+    if tails is not None:
+        for values in tails:
+            positive = bool(((values > 0) & np.isfinite(values)).all())
+            require(positive, values, "positive scales and shares of clusters")
+    if "memberships_" in vars(model) and "probabilities_" not in vars(model):
+        inside = without_entries(model.memberships_, model.outliers_)
+        model.probabilities_ = largest_entries(inside)
+
+
+def _complete_detector(model: Any) -> None:
+    require(model.clustering_._tails_ is not None, None, "scales and shares of clusters")
 
 
 def _complete_medoids(model: Any) -> None:
@@ -213,15 +233,16 @@ def _complete_clustering(model: Any) -> None:
         model.kmeans_.labels_ = model.labels_
 
 
+_CENTERS = Array("f4 f8", "clusters", "features", finite=True)
+_PER_CLUSTER = Array("f8", "clusters")
 OPTIONAL: dict[str, Kind] = {
     "feature_names_in_": Names("features"),
     "n_clusters_": Size("clusters"),
     "selection_": Maybe(Chosen()),
+    "_tails_": Maybe(Record(Tails, scales=_PER_CLUSTER, shares=_PER_CLUSTER)),
 }
 """Attributes that a model may have."""
 
-_CENTERS = Array("f4 f8", "clusters", "features", finite=True)
-_PER_CLUSTER = Array("f8", "clusters")
 _LABELS = Array("i4", "rows")
 _WARNING = Record(FitWarning, category=Named(WARNINGS), message=Plain(str))
 _COUNTS = Record(CenterCounts, count=_PER_CLUSTER, spread=_PER_CLUSTER)
@@ -281,6 +302,7 @@ FAMILY_ROWS: dict[str, Kind] = {
     "memberships_": Csr("rows", "clusters"),
     "outlier_scores_": Array("f4 f8", "rows"),
     "outliers_": Array("b1", "rows"),
+    "probabilities_": Array("f4 f8", "rows"),
 }
 
 MEDOIDS: dict[str, Kind] = {
@@ -307,6 +329,7 @@ _EMBEDDING = Schema(
     {"embedding_": Array("f4 f8", "rows", "components")},
     _complete_embedding,
 )
+_FUZZY = Schema(estimators.FuzzyClustering, FAMILY, FAMILY_ROWS, _complete_family)
 SCHEMAS = {
     schema.made.__name__: schema
     for schema in (
@@ -318,8 +341,20 @@ SCHEMAS = {
                 estimators.SimREFCMFS,
                 estimators.RSFKM,
                 estimators.FuzzyCMeans,
-                estimators.FuzzyClustering,
             )
+        ),
+        _FUZZY,
+        Schema(
+            estimators.ClusterOutlierDetector,
+            {
+                "n_features_in_": Size("features"),
+                "clustering_": _FUZZY,
+                "contamination_": Real(),
+                "offset_": Real(),
+                "n_iter_": Whole(),
+            },
+            {},
+            _complete_detector,
         ),
         Schema(estimators.KMedoids, MEDOIDS, {"labels_": _LABELS}, _complete_medoids),
         _EMBEDDING,

@@ -1,7 +1,8 @@
 """The rule that chooses a number of clusters.
 
-1. On a sample of bounded size, mixtures of round components and outliers are fitted, for every
-   number of components until the Bayesian information criterion (BIC) has clearly fallen.
+1. On a sample of bounded size, mixtures of components and outliers are fitted, for every number of
+   components until the Bayesian information criterion (BIC) has clearly fallen. All components are
+   Gaussians, or have heavier or lighter tails, or are longer along one axis.
 2. The smallest number is taken whose BIC is within ``EVIDENCE`` of the highest.
 3. Components without a valley of the density between them are one cluster.
 
@@ -11,16 +12,25 @@ Other criteria are computed for comparison. Where they prefer another number, th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._distances import squared_distances
 from sfumato._engines.base import Engine
 from sfumato._native import single_blas_thread
 from sfumato._selection import indices
 from sfumato._selection.components import Expectation
+from sfumato._selection.indices import ClusterSums, Extent
 from sfumato._selection.path import Path
 from sfumato._selection.record import Alternative, Selection
+from sfumato._selection.resampling import (
+    gap,
+    log_dispersion,
+    prediction_strengths,
+    uniform_dispersions,
+)
 from sfumato._selection.rows import Rows
 from sfumato._selection.valleys import cluster_of_components
 from sfumato._typing import Floats
@@ -38,16 +48,22 @@ BEYOND = 5
 Chosen by hand."""
 OUTLIERS_NAMED = 0.01
 """Share of outliers from which on the reason names it. Chosen by hand."""
+REFERENCES = 3
+"""Uniform references of the gap statistic. Chosen by hand."""
 NAMES = {
+    "bic_common_width": "BIC with a common width",
+    "gap": "the gap statistic",
+    "prediction_strength": "prediction strength",
     "silhouette": "the silhouette",
+    "fuzzy_silhouette": "the fuzzy silhouette",
     "calinski_harabasz": "Calinski-Harabasz",
     "davies_bouldin": "Davies-Bouldin",
     "xie_beni": "Xie-Beni",
     "pbm": "PBM",
 }
 """Criteria beside BIC, as the reason names them."""
-SMALLER = ("davies_bouldin", "xie_beni")
-"""Criteria of which a smaller value is better."""
+FROM_ONE = ("bic_common_width", "gap", "prediction_strength")
+"""Criteria beside BIC that can prefer one cluster."""
 
 
 def choose(
@@ -84,15 +100,17 @@ def _choose(
         last = max(found, count) + BEYOND
         candidates = [n for n in range(1, last + 1) if n in path.scores or n == found]
     chosen = min(candidates, key=lambda n: (abs(n - found), n))
-    scores = _scores(path, candidates, seen)
-    preferred = _preferred(scores, candidates)
-    reason = _reason(found, chosen, seen, rows, path)
-    return Selection(
+    selection = Selection(
         chosen,
         tuple(int(n) for n in candidates),
-        scores,
-        reason + _disagreement(preferred, chosen),
-        tuple(_alternatives(chosen, found, count, path, candidates, preferred)),
+        _criteria(path, candidates, seen, rng),
+        _reason(found, chosen, seen, rows, path),
+    )
+    preferred = selection.preferred
+    return replace(
+        selection,
+        reason=selection.reason + _disagreement(preferred, chosen),
+        alternatives=tuple(_alternatives(chosen, found, count, path, candidates, preferred)),
     )
 
 
@@ -103,34 +121,61 @@ def _of_equal_rows(candidates: Sequence[int] | None) -> Selection:
     return Selection(known[0], known, scores, f"{known[0]}: all rows are the same.")
 
 
-def _scores(path: Path, candidates: Sequence[int], best: Expectation) -> dict[str, Floats]:
+def _criteria(
+    path: Path, candidates: Sequence[int], best: Expectation, rng: np.random.RandomState
+) -> dict[str, Floats]:
     """Values of all criteria, for each candidate.
 
-    Indices leave out the rows that are outliers under the best components.
+    Rows that are outliers under the best components are left out, but by BIC.
     """
     weights = path.rows.weights
     beyond = best.posteriors[:, best.components.size :].sum(axis=1) >= weights / 2
     inliers = np.ones_like(beyond) if beyond.all() else ~beyond
+    values = path.rows.values[inliers]
     found = {name: np.full(len(candidates), np.nan) for name in ("bic", *NAMES)}
-    for place, count in enumerate(candidates):
-        if count not in path.found:
-            continue
+    places = [place for place, n in enumerate(candidates) if n in path.found]
+    for place in places:
+        count = candidates[place]
         found["bic"][place] = path.scores[count]
-        if count > 1:
-            for name, value in _indices(path.rows, path.seen(count), inliers).items():
-                found[name][place] = value
+        for name, value in _indices(path.rows, path.seen(count), inliers).items():
+            found[name][place] = value
+    places = [place for place in places if candidates[place] <= len(values)]
+    if places and np.ptp(values, axis=0).any():
+        counts = [candidates[place] for place in places]
+        found["gap"][places] = _gap_statistics(path, counts, inliers, rng)
+        found["prediction_strength"][places] = prediction_strengths(values, counts, rng)
+    return found
+
+
+def _gap_statistics(
+    path: Path, counts: list[int], inliers: NDArray[np.bool_], rng: np.random.RandomState
+) -> list[float]:
+    """Gap statistic of each number, against uniform rows in the box of those that are inliers."""
+    values, weights = path.rows.values[inliers], path.rows.weights[inliers]
+    total = float(weights.sum())
+    extent = Extent.of(values)
+    references = uniform_dispersions(extent, counts, len(values), REFERENCES, rng)
+    found = []
+    for count, logs in zip(counts, references.T, strict=True):
+        squares = squared_distances(values, path.found[count].centers).min(axis=1)
+        found.append(gap(log_dispersion(float(weights @ squares), total, count), logs).value)
     return found
 
 
 def _indices(rows: Rows, seen: Expectation, inliers: NDArray[np.bool_]) -> dict[str, float]:
-    """Indices of the components as clusters of some rows."""
-    weights, centers = rows.weights[inliers], seen.components.centers
-    sums = indices.ClusterSums.of(np.sqrt(seen.squares[inliers]), weights)
-    values = rows.values[inliers]
+    """Indices of the components as clusters of some rows; those of one component have few."""
+    size, centers = seen.components.size, seen.components.centers
+    clear = indices.clearness(seen.squares)
+    sums = ClusterSums.of(np.sqrt(seen.squares), rows.weights, inliers, clear)
+    found = {"bic_common_width": indices.bic(sums, rows.n_columns, -rows.box, common=True)}
+    if size < 2:
+        return found
+    values, weights = rows.values[inliers], rows.weights[inliers]
     middle = np.average(values, axis=0, weights=weights)
     spread = float(weights @ np.linalg.norm(values - middle, axis=1))
-    return {
+    return found | {
         "silhouette": indices.silhouette(sums),
+        "fuzzy_silhouette": indices.fuzzy_silhouette(sums),
         "calinski_harabasz": indices.calinski_harabasz(sums, centers),
         "davies_bouldin": indices.davies_bouldin(sums, centers),
         "xie_beni": indices.xie_beni(sums, centers),
@@ -138,34 +183,28 @@ def _indices(rows: Rows, seen: Expectation, inliers: NDArray[np.bool_]) -> dict[
     }
 
 
-def _preferred(scores: dict[str, Floats], candidates: Sequence[int]) -> dict[str, int]:
-    """Best candidate of each criterion beside BIC."""
-    found = {}
-    for name in NAMES:
-        values = -scores[name] if name in SMALLER else scores[name]
-        if np.isfinite(values).any():
-            found[name] = int(candidates[int(np.nanargmax(values))])
-    return found
-
-
 def _reason(found: int, chosen: int, seen: Expectation, rows: Rows, path: Path) -> str:
     """Why this number, in words."""
-    count = seen.components.size
+    components = seen.components
+    count = components.size
+    kind = "round " if components.axes is None else "long "
     if found == 1:
         text = "1: no clusters were found"
         if count > 1:
-            text += f"; the {count} round components of the density have no valley between them"
+            text += f"; the {count} {kind}components of the density have no valley between them"
         text += "."
     elif found < count:
         text = (
-            f"{found}: {count} round components describe the density best, and {found} groups of "
-            "them are parted by valleys; clusters are long, bent or uneven."
+            f"{found}: {count} {kind}components describe the density best, and {found} groups of "
+            "them are parted by valleys; clusters are bent or uneven."
         )
     else:
-        text = f"{found}: as many round components describe the density best"
+        text = f"{found}: as many {kind}components describe the density best"
         text += f" (BIC{_gains(path, count)}), and there is a valley between any two."
-    if np.isfinite(seen.components.shape) and count:
-        text += f" Clusters have heavy tails (Student-t, {seen.components.shape:g} degrees)."
+    if np.isfinite(components.shape) and count:
+        text += f" Clusters have heavy tails (Student-t, {components.shape:g} degrees)."
+    if components.power > 1 and count:
+        text += " Clusters have light tails, as uniform ones."
     outliers = float(seen.posteriors[:, count:].sum()) / rows.total
     if count and outliers >= OUTLIERS_NAMED:
         text += f" About {outliers:.0%} of the rows are outliers."
@@ -182,9 +221,10 @@ def _gains(path: Path, count: int) -> str:
 
 
 def _disagreement(preferred: dict[str, int], chosen: int) -> str:
-    """Criteria that prefer another number; none of them can prefer 1."""
-    others = [f"{NAMES[name]} {n}" for name, n in preferred.items() if n != chosen]
-    if not others or chosen == 1:
+    """Criteria that prefer another number; only those that can prefer 1 speak against it."""
+    names = [name for name in NAMES if name in preferred and (chosen > 1 or name in FROM_ONE)]
+    others = [f"{NAMES[name]} {preferred[name]}" for name in names if preferred[name] != chosen]
+    if not others:
         return ""
     return f" Other criteria disagree: {', '.join(others)}."
 
@@ -202,7 +242,7 @@ def _alternatives(
     if found != chosen:
         others[found] = "what the rule finds without candidates."
     if count > found and count > 1:
-        others.setdefault(count, "round components of the density; some have no valley between.")
+        others.setdefault(count, "components of the density; some have no valley between.")
     for n in candidates:
         gap = path.scores[path.best] - path.scores.get(n, -np.inf)
         if n > 1 and gap < EVIDENCE and n != chosen:

@@ -1,13 +1,19 @@
-"""A mixture of round clusters and outliers, fitted by expectation maximization (EM).
+"""A mixture of round or long clusters and outliers, fitted by expectation maximization (EM).
 
-Each component is a spherical Gaussian, or a spherical Student-t distribution, with a width of its
-own. Outliers are uniform over the bounding box [1]_, or independent Cauchy variables in each
-column, so that neither outliers everywhere nor a few far ones are worth a component.
+Each component is a spherical Gaussian with a width of its own. Or all of them have heavier tails
+(Student-t distributions), or lighter ones (exponential power distributions [2]_), or are longer
+along one axis of their own [3]_. Outliers are uniform over the bounding box [1]_, or independent
+Cauchy variables in each column, so that neither outliers everywhere nor a few far ones are worth a
+component.
 
 References
 ----------
 .. [1] C. Fraley, A. E. Raftery, "Model-based clustering, discriminant analysis, and density
    estimation", JASA 2002.
+.. [2] E. Gomez, M. A. Gomez-Villegas, J. M. Marin, "A multivariate generalization of the power
+   exponential family of distributions", Communications in Statistics 1998.
+.. [3] M. E. Tipping, C. M. Bishop, "Mixtures of probabilistic principal component analyzers",
+   Neural Computation 1999.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
+from sfumato._outliers import weighted_median
 from sfumato._selection.rows import Rows
 from sfumato._typing import Floats
 
@@ -28,14 +35,25 @@ LEAST_MASS = 2.0
 """Rows of a component at least; others are dropped. Chosen by hand."""
 OUTLIER_ROWS = 0.5
 """Rows that each law of outliers counts more than it has, so that its share stays positive."""
-PLACES = 2.0
-"""Logarithms of the number of rows that a component costs beside its center and width. Chosen by
-hand: with 1, groups of outliers in two columns are found more often."""
+PLACES = 1.5
+"""Logarithms of the number of rows that a component costs beside its center and width: half of one
+for its share, and one for its place, which is looked for among all rows."""
 FEWEST_ROWS = 16.0
 """Rows that a component counts as having at least where its cost is computed. Chosen by hand: in
 many columns, a few close rows look like a cluster."""
 WIDTH_ROWS = 1.0
 """Rows of the typical width that each component counts more than it has."""
+AXIS_ROUNDS = 2
+"""Power iterations for the long axis of a component, in each iteration of EM. Chosen by hand."""
+SURROUNDED = 2.5
+"""A component as many times as wide as another, whose center lies within as many of its widths, is
+the tail of that one, or outliers around it. Chosen by hand: clusters of unlike widths are at least
+three of the wider ones apart."""
+FAINT = 3.0
+"""Density of a component over that of the outliers, in the mean over its rows, below which it is
+outliers, too: their true density is neither uniform nor that of Cauchy variables. Chosen by hand:
+components that describe outliers are about twice as dense, clusters of 12 rows among outliers four
+times."""
 
 
 class Outliers(NamedTuple):
@@ -66,6 +84,12 @@ class Components(NamedTuple):
     outliers : Outliers
     shape : float
         Degrees of freedom of the Student-t distributions; infinite for Gaussians.
+    power : float
+        Power of the squared distance in the exponent; above 1, tails are lighter than those of a
+        Gaussian.
+    axes : ndarray of shape (n_components, n_columns) or None
+        Long axes, where clusters are wider: with the direction ``v`` and the length ``t`` along it,
+        ``v * sqrt(1 / width**2 - 1 / t**2)``. None if all components are round.
     """
 
     centers: Floats
@@ -73,6 +97,8 @@ class Components(NamedTuple):
     shares: Floats
     outliers: Outliers
     shape: float = np.inf
+    power: float = 1.0
+    axes: Floats | None = None
 
     @classmethod
     def none(cls, rows: Rows) -> Components:
@@ -89,16 +115,37 @@ class Components(NamedTuple):
     def only(self, kept: NDArray[np.bool_]) -> Components:
         """Some of the components, with shares that sum to one."""
         return self._replace(
-            centers=self.centers[kept], widths=self.widths[kept], shares=self.shares[kept]
+            centers=self.centers[kept],
+            widths=self.widths[kept],
+            shares=self.shares[kept],
+            axes=None if self.axes is None else self.axes[kept],
         ).normalized()
 
     def joined(self, centers: Floats, widths: Floats, shares: Floats) -> Components:
-        """More components, with shares that sum to one."""
+        """More components, which are round, with shares that sum to one."""
+        axes = None if self.axes is None else np.vstack([self.axes, np.zeros_like(centers)])
         return self._replace(
+            axes=axes,
             centers=np.vstack([self.centers, centers]),
             widths=np.concatenate([self.widths, widths]),
             shares=np.concatenate([self.shares, shares]),
         ).normalized()
+
+    @property
+    def ratios(self) -> Floats:
+        """Width over length of each component; 1 for round ones."""
+        if self.axes is None:
+            return np.ones(self.size)
+        found: Floats = np.sqrt(1 - self.widths**2 * (self.axes**2).sum(axis=1))
+        return found
+
+    def widths_along(self, directions: Floats) -> Floats:
+        """Widths along unit vectors, of shape (n_components, n_columns), one of each component."""
+        if self.axes is None:
+            return self.widths
+        slopes = self.widths**2 * (self.axes * directions).sum(axis=1) / self.ratios
+        found: Floats = np.sqrt(self.widths**2 + slopes**2)
+        return found
 
     def normalized(self) -> Components:
         """Components whose shares and those of outliers sum to one."""
@@ -113,8 +160,8 @@ class Expectation(NamedTuple):
     Attributes
     ----------
     components : Components
-    squares : ndarray of shape (n_rows, n_components)
-        Squared distances to the centers.
+    squares, relative : ndarray of shape (n_rows, n_components)
+        Squared distances to the centers; the same in widths and lengths of the components.
     far : ndarray of shape (n_rows, n_columns)
         Squared distances to the location of the Cauchy law along each column, in spreads.
     log_density : ndarray of shape (n_rows,)
@@ -126,6 +173,7 @@ class Expectation(NamedTuple):
 
     components: Components
     squares: Floats
+    relative: Floats
     far: Floats
     log_density: Floats
     posteriors: Floats
@@ -138,17 +186,19 @@ class Expectation(NamedTuple):
         return found
 
 
-def cluster_log_density(squares: Floats, widths: Floats, dimension: int, shape: float) -> Floats:
-    """Log-density of spherical Gaussians, or of Student-t distributions, at squared distances."""
-    relative = squares / widths**2
-    base = -dimension * np.log(widths)
+def cluster_log_density(
+    relative: Floats, dimension: int, shape: float = np.inf, power: float = 1.0
+) -> Floats:
+    """Log-density of a cluster of unit width at squared distances; see ``Components``."""
+    half = dimension / 2
     found: Floats
     if np.isinf(shape):
-        found = base - dimension / 2 * np.log(2 * np.pi) - relative / 2
+        volume = gammaln(1 + half / power) - gammaln(1 + half) + half / power * np.log(2)
+        found = -half * np.log(np.pi) - volume - relative**power / 2
         return found
-    power = (shape + dimension) / 2
-    constant = gammaln(power) - gammaln(shape / 2) - dimension / 2 * np.log(shape * np.pi)
-    found = base + constant - power * np.log1p(relative / shape)
+    degrees = shape / 2 + half
+    constant = gammaln(degrees) - gammaln(shape / 2) - half * np.log(shape * np.pi)
+    found = constant - degrees * np.log1p(relative / shape)
     return found
 
 
@@ -157,8 +207,13 @@ def expect(rows: Rows, components: Components) -> Expectation:
     count, outliers, dimension = components.size, components.outliers, rows.n_columns
     squares = cdist(rows.values, components.centers, "sqeuclidean")
     far = ((rows.values - outliers.location) / rows.spread) ** 2
+    relative = squares / components.widths**2
+    if components.axes is not None:
+        offsets = (components.centers * components.axes).sum(axis=1)
+        relative = np.maximum(relative - (rows.values @ components.axes.T - offsets) ** 2, 0)
     logs = np.empty((len(rows.values), count + 2))
-    logs[:, :count] = cluster_log_density(squares, components.widths, dimension, components.shape)
+    logs[:, :count] = cluster_log_density(relative, dimension, components.shape, components.power)
+    logs[:, :count] -= dimension * np.log(components.widths) - np.log(components.ratios)
     logs[:, count] = rows.box
     scale = np.log(np.pi * outliers.scale * rows.spread).sum()
     logs[:, count + 1] = -scale - np.log1p(far / outliers.scale**2).sum(axis=1)
@@ -170,7 +225,7 @@ def expect(rows: Rows, components: Components) -> Expectation:
     log_density = largest + np.log(sums)
     posteriors *= (rows.weights / sums)[:, None]
     total = float(rows.weights @ log_density)
-    return Expectation(components, squares, far, log_density, posteriors, total)
+    return Expectation(components, squares, relative, far, log_density, posteriors, total)
 
 
 def maximize(rows: Rows, seen: Expectation) -> Components:
@@ -179,18 +234,62 @@ def maximize(rows: Rows, seen: Expectation) -> Components:
     masses = np.maximum(seen.masses, 1e-12)
     pulls = seen.posteriors[:, :count]
     if np.isfinite(components.shape):
-        scaled = seen.squares / components.widths**2
-        pulls = pulls * (components.shape + dimension) / (components.shape + scaled)
+        pulls = pulls * (components.shape + dimension) / (components.shape + seen.relative)
+    elif components.power != 1:
+        pulls = pulls * components.power * seen.relative ** (components.power - 1)
     sums = np.maximum(pulls.sum(axis=0), 1e-12)
-    centers = (pulls.T @ rows.values) / sums[:, None]
-    moved = ((centers - components.centers) ** 2).sum(axis=1)
-    squares = np.einsum("ij,ij->j", pulls, seen.squares) - sums * moved
-    squares = np.maximum(squares, 0.0) / dimension
-    typical = float(squares.sum() / masses[:count].sum()) if count else 0.0
-    variances = (squares + WIDTH_ROWS * typical) / (masses[:count] + WIDTH_ROWS)
-    widths = np.sqrt(np.maximum(variances, rows.least_width**2))
+    means = (pulls.T @ rows.values) / sums[:, None]
+    # The gradient of a lighter tail is steeper: a whole step would be too long.
+    step = 1 / (1 + 2 * (components.power - 1) / dimension)
+    centers = components.centers + step * (means - components.centers)
+    moved = step * (2 - step) * (((means - components.centers) ** 2).sum(axis=1))
+    squares = np.maximum(np.einsum("ij,ij->j", pulls, seen.squares) - sums * moved, 0.0)
+    if components.power != 1:
+        # The width is that for which the sum is as many as the rows and columns.
+        ratios = squares / (np.maximum(masses[:count], 1e-12) * dimension * components.widths**2)
+        squares *= ratios ** (1 / components.power - 1)
+    typical = float(squares.sum() / masses[:count].sum()) / dimension if count else 0.0
+
+    def widths_of(sums: Floats) -> Floats:
+        variances = (sums + WIDTH_ROWS * typical) / (masses[:count] + WIDTH_ROWS)
+        found: Floats = np.sqrt(np.maximum(variances, rows.least_width**2))
+        return found
+
     outliers = _outliers(rows, seen, masses[count:])
-    return Components(centers, widths, masses[:count], outliers, components.shape).normalized()
+    axes = None
+    if components.axes is not None:
+        directions, along = _long_axes(rows, pulls, centers, components.axes)
+        widths = widths_of((squares - along) / (dimension - 1))
+        axes = axes_of(directions, widths, widths_of(along))
+    else:
+        widths = widths_of(squares / dimension)
+    found = components._replace(
+        centers=centers, widths=widths, shares=masses[:count], outliers=outliers, axes=axes
+    )
+    return found.normalized()
+
+
+def axes_of(directions: Floats, widths: Floats, lengths: Floats) -> Floats:
+    """Long axes of components from their directions, widths and lengths; see ``Components``."""
+    longer = np.maximum(lengths, widths)
+    return directions * np.sqrt(1 / widths**2 - 1 / longer**2)[:, None]
+
+
+def _long_axes(rows: Rows, pulls: Floats, centers: Floats, axes: Floats) -> tuple[Floats, Floats]:
+    """Directions in which components are widest, and the sums of squares along them."""
+    directions, sums = np.empty_like(axes), np.empty(len(axes))
+    for k, (center, axis) in enumerate(zip(centers, axes, strict=True)):
+        index = np.flatnonzero(pulls[:, k] > 1e-9)
+        offsets, weights = rows.values[index] - center, pulls[index, k]
+        if not axis.any() and len(index):
+            axis = offsets[int(np.argmax(weights * (offsets**2).sum(axis=1)))]
+        for _ in range(AXIS_ROUNDS):
+            turned = (weights * (offsets @ axis)) @ offsets
+            length = float(np.linalg.norm(turned))
+            axis = turned / length if length > 0 else np.eye(len(center))[0]
+        directions[k] = axis
+        sums[k] = float(weights @ (offsets @ axis) ** 2)
+    return directions, sums
 
 
 def _outliers(rows: Rows, seen: Expectation, masses: Floats) -> Outliers:
@@ -204,6 +303,39 @@ def _outliers(rows: Rows, seen: Expectation, masses: Floats) -> Outliers:
         location = ((pulls * rows.values).sum(axis=0) + 2 * rows.middle) / (pulls.sum(axis=0) + 2)
         scale = max(1.0, float(np.sqrt((pulls * seen.far).sum() / rows.n_columns / masses[1])))
     return Outliers(masses + OUTLIER_ROWS, location, scale)
+
+
+def surrounding(components: Components) -> NDArray[np.bool_]:
+    """Components that lie around another one, much narrower."""
+    widths = components.widths
+    narrower = widths[None] < widths[:, None] / SURROUNDED
+    distances = cdist(components.centers, components.centers)
+    inside = distances < SURROUNDED * widths[:, None]
+    return np.asarray((narrower & inside).any(axis=1))
+
+
+def contrast(seen: Expectation) -> Floats:
+    """Density of each component over that of the outliers: the geometric mean over its rows."""
+    count = seen.components.size
+    tiny = np.finfo(float).tiny
+    outliers = np.maximum(seen.posteriors[:, count:].sum(axis=1), tiny)
+    pulls = seen.posteriors[:, :count]
+    logs = np.log(np.maximum(pulls, tiny)) - np.log(outliers)[:, None]
+    sums = np.einsum("ij,ij->j", pulls, logs)
+    found: Floats = np.exp(np.minimum(sums / np.maximum(pulls.sum(axis=0), tiny), 700))
+    return found
+
+
+def outliers_with(rows: Rows, seen: Expectation, chosen: NDArray[np.bool_]) -> Outliers:
+    """Laws of outliers that take the rows of some components.
+
+    The Cauchy law has the median distance of these rows, and of its own, as its scale.
+    """
+    outliers, size = seen.components.outliers, seen.components.size
+    shares = outliers.shares + np.array([0, seen.components.shares[chosen].sum()])
+    weights = seen.posteriors[:, size + 1] + seen.posteriors[:, :size][:, chosen].sum(axis=1)
+    scales = [weighted_median(np.sqrt(column), weights) for column in seen.far.T]
+    return Outliers(shares, outliers.location, max(1.0, float(np.median(scales))))
 
 
 def fit(rows: Rows, components: Components, iterations: int) -> Expectation:
@@ -225,9 +357,9 @@ def fit(rows: Rows, components: Components, iterations: int) -> Expectation:
 def penalty(rows: Rows, seen: Expectation) -> float:
     """What the components cost in the criterion.
 
-    Half of the logarithm of its number of rows for each coordinate of the center and for the width,
-    about which no other rows say anything [1]_, and ``PLACES`` logarithms of the number of all rows
-    for the share and the place: a dense place is looked for among all rows.
+    Half of the logarithm of its number of rows for each coordinate of the center, and of a long
+    axis, and for the width, about which no other rows say anything [1]_, and ``PLACES`` logarithms
+    of the number of all rows for the share and the place.
 
     References
     ----------
@@ -236,7 +368,10 @@ def penalty(rows: Rows, seen: Expectation) -> float:
     """
     size = seen.components.size
     masses = np.maximum(seen.masses[:size], FEWEST_ROWS)
-    own = (rows.n_columns + 1) / 2 * float(np.log(masses).sum())
+    parameters = rows.n_columns + 1
+    if seen.components.axes is not None:
+        parameters += rows.n_columns
+    own = parameters / 2 * float(np.log(masses).sum())
     return own + PLACES * size * float(np.log(max(rows.total, 2.0)))
 
 

@@ -3,8 +3,11 @@
 1. Their number doubles until the criterion has clearly fallen; then two at a time are merged, down
    to one.
 2. From the best number, some are added and as many merged, as long as the criterion rises: so
-   nothing hangs on the first components.
-3. From there on down, components are Student-t distributions: rows in heavy tails are no clusters.
+   nothing hangs on the first components. Components around others, and faint ones, are tried as
+   outliers.
+3. From there on down, components may be longer along one axis.
+4. From there on down, they have lighter tails, or heavier ones (Student-t distributions): rows in
+   heavy tails are no clusters.
 
 For every number, the best components that were met are kept.
 """
@@ -17,7 +20,18 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from sfumato._selection.components import Components, Expectation, bic, expect, fit, penalty
+from sfumato._selection.components import (
+    FAINT,
+    Components,
+    Expectation,
+    bic,
+    contrast,
+    expect,
+    fit,
+    outliers_with,
+    penalty,
+    surrounding,
+)
 from sfumato._selection.proposals import add_dense, divide, one_less
 from sfumato._selection.rows import Rows
 
@@ -35,12 +49,18 @@ MAX_TRIALS = 30
 """Trials at most. Chosen by hand."""
 CLEAR_GAIN = 0.5
 """Rise of the criterion that is a gain: half a unit of log-likelihood. Chosen by hand."""
-GROW, POLISH, SHRINK = 15, 30, 3
-"""Iterations of EM after more components are tried, after trials, and after two were merged. Chosen
-by hand."""
+GROW, POLISH, SHRINK, LISTED = 15, 30, 3, 1
+"""Iterations of EM after more components are tried, after trials, after two were merged, and where
+numbers are only to be listed. Chosen by hand."""
+FAMILY_FALL = 5.0
+"""Costs of a component by which the criterion may fall, while components of another kind become
+fewer. Chosen by hand."""
 SHAPES = (10.0, 3.0)
 """Degrees of freedom of Student-t distributions that are tried. Chosen by hand: from light tails to
 heavy ones."""
+POWERS = (2.0, 4.0)
+"""Powers of the squared distance of components with light tails that are tried. Chosen by hand: the
+larger, the nearer to a ball of equal density."""
 
 Progress = Callable[[int, int], None]
 """Called with a number of components, and the largest of the path so far."""
@@ -90,6 +110,8 @@ class Path:
         self._keep(fit(self.rows, Components.none(self.rows), POLISH))
         self._double(least)
         self._improve()
+        self._lengthen()
+        self._light_tails()
         self._heavy_tails()
         return self
 
@@ -110,7 +132,7 @@ class Path:
     def _double(self, least: int) -> None:
         """Twice as many components until the criterion has clearly fallen, then fewer."""
         seen, stalls, added = self.seen(0), 0, 1
-        while added > 0 and (stalls < MAX_STALLS or seen.components.size < least):
+        while added > 0 and stalls < MAX_STALLS:
             best, before, count = self.best, seen, seen.components.size
             seen = self._keep(self._more(seen, max(1, count), GROW))
             added = seen.components.size - count
@@ -118,6 +140,15 @@ class Path:
             if self._has_turned(before, seen):
                 stalls = MAX_STALLS
         self._shrink(seen, 1)
+        if seen.components.size < least:
+            self._list(seen, least)
+
+    def _list(self, seen: Expectation, most: int) -> None:
+        """Find components, in short, for numbers beyond the turn that are only to be listed."""
+        first = seen.components.size
+        more = self._keep(self._more(seen, most - first, SHRINK))
+        while more.components.size > first + 1:
+            more = self._keep(fit(self.rows, one_less(self.rows, more), LISTED))
 
     def _has_turned(self, before: Expectation, seen: Expectation) -> bool:
         """Whether the criterion has clearly fallen with the number of components."""
@@ -135,10 +166,20 @@ class Path:
             seen = expect(self.rows, divide(self.rows, seen, divided))
         return fit(self.rows, add_dense(self.rows, seen, count - divided, self.rng), iterations)
 
-    def _shrink(self, seen: Expectation, least: int) -> None:
-        """One component less at a time, down to ``least``."""
+    def _shrink(self, seen: Expectation, least: int, most_fall: float = np.inf) -> None:
+        """One component less at a time, down to ``least``, or until the criterion has fallen.
+
+        It has if it is below its highest value on the way by more than ``most_fall`` components
+        cost.
+        """
+        highest = bic(self.rows, seen)
         while seen.components.size > least:
+            cost = penalty(self.rows, seen) / seen.components.size
             seen = self._keep(fit(self.rows, one_less(self.rows, seen), SHRINK))
+            score = bic(self.rows, seen)
+            if score < highest - most_fall * cost:
+                break
+            highest = max(highest, score)
 
     def _improve(self) -> None:
         """Add components to the best ones and merge as many, as long as the criterion rises."""
@@ -149,14 +190,45 @@ class Path:
             count = max(1, int(np.ceil(share * best)))
             if failures == MAX_FAILURES or best >= self.most:
                 break
+            self._without_outliers(best)
             seen = self._keep(self._more(self.seen(best), count, POLISH))
             self._shrink(seen, max(1, best - 1))
             failures = 0 if self.scores[self.best] > before + CLEAR_GAIN else failures + 1
 
+    def _without_outliers(self, count: int) -> None:
+        """Leave faint components, and those around others, to the outliers.
+
+        By EM alone, a Cauchy law that is too narrow widens only slowly.
+        """
+        seen = self.seen(count)
+        around = surrounding(seen.components) | (contrast(seen) < FAINT)
+        if around.any():
+            outliers = outliers_with(self.rows, seen, around)
+            fewer = seen.components._replace(outliers=outliers).only(~around)
+            self._keep(fit(self.rows, fewer, POLISH))
+
+    def _lengthen(self) -> None:
+        """The same with long components, from the best ones down: one for several round ones."""
+        if self.rows.n_columns > 1 and self.best > 0:
+            best = self.found[self.best]
+            seen = fit(self.rows, best._replace(axes=np.zeros_like(best.centers)), POLISH)
+            self._shrink(self._keep(seen), 1, FAMILY_FALL)
+            if self.found[self.best].axes is not None:
+                self._improve()
+
+    def _light_tails(self) -> None:
+        """The same with lighter tails, as those of uniform clusters."""
+        best = self.found[self.best]
+        for power in POWERS:
+            seen = self._keep(fit(self.rows, best._replace(power=power), POLISH))
+            self._shrink(seen, 1, FAMILY_FALL)
+
     def _heavy_tails(self) -> None:
         """The same with Student-t distributions, from the best components down."""
         best = self.found[self.best]
+        if best.power != 1:
+            return
         for shape in SHAPES:
             seen = self._keep(fit(self.rows, best._replace(shape=shape), POLISH))
             if bic(self.rows, seen) > self.scores[self.best] - CLEAR_GAIN or shape == SHAPES[-1]:
-                self._shrink(seen, 1)
+                self._shrink(seen, 1, FAMILY_FALL)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from sfumato._selection.components import Components, Expectation
+from sfumato._selection.components import FAINT, Components, Expectation, axes_of, contrast
 from sfumato._selection.rows import Rows
 from sfumato._typing import Floats
 
@@ -62,12 +62,14 @@ class Group(NamedTuple):
 def add_dense(rows: Rows, seen: Expectation, count: int, rng: np.random.RandomState) -> Components:
     """Components and at most ``count`` more, where they raise the likelihood most."""
     n_rows = len(rows.values)
-    drawn = rng.choice(n_rows, min(CANDIDATES, n_rows), replace=False)
+    drawn = _candidates(rows, seen, rng)
     sizes = [min(SMALLEST, n_rows)]
-    while 2 * sizes[-1] <= n_rows // 2:
-        sizes.append(2 * sizes[-1])
+    while 2 * sizes[-1] <= n_rows // max(2, (seen.components.size + 1) // 2):
+        sizes.append(2 * sizes[-1])  # The more components there are, the smaller are new ones.
     squares = cdist(rows.values[drawn], rows.values, "sqeuclidean")
-    near = np.argsort(squares, axis=1, kind="stable")[:, : sizes[-1]]
+    near = np.argpartition(squares, sizes[-1] - 1, axis=1)[:, : sizes[-1]]
+    order = np.argsort(np.take_along_axis(squares, near, axis=1), axis=1)
+    near = np.take_along_axis(near, order, axis=1)
     found = [_neighborhoods(rows, seen, index, sizes) for index in near]
     gains = np.array([gain for gain, _, _, _ in found])
     taken = np.zeros(n_rows, dtype=bool)
@@ -83,6 +85,22 @@ def add_dense(rows: Rows, seen: Expectation, count: int, rng: np.random.RandomSt
             break
     centers, widths, masses = (np.array(values) for values in zip(*chosen, strict=True))
     return _shared(seen.components, centers, widths, masses / rows.total)
+
+
+def _candidates(rows: Rows, seen: Expectation, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Rows around which to look: half of them from all, the others from those that seem outliers.
+
+    Among these, a small cluster is easier to hit.
+    """
+    n_rows = len(rows.values)
+    drawn = rng.choice(n_rows, min(CANDIDATES // 2, n_rows), replace=False)
+    outlying = seen.posteriors[:, seen.components.size :].sum(axis=1) >= rows.weights / 2
+    outlying[drawn] = False
+    others = np.flatnonzero(outlying)
+    if len(others) < CANDIDATES - len(drawn):
+        others = np.setdiff1d(np.arange(n_rows), drawn)
+    more = rng.choice(others, min(CANDIDATES - len(drawn), len(others)), replace=False)
+    return np.concatenate([drawn, more])
 
 
 def _neighborhoods(
@@ -143,6 +161,10 @@ def _divided(components: Components, number: int, first: Group, second: Group) -
     centers, widths, shares = (each.copy() for each in components[:3])
     centers[number], widths[number], shares[number] = first.center, first.width, share * part
     replaced = components._replace(centers=centers, widths=widths, shares=shares)
+    if components.axes is not None:
+        axes = components.axes.copy()
+        axes[number] = 0
+        replaced = replaced._replace(axes=axes)
     return replaced.joined(
         second.center[None], np.array([second.width]), np.array([share * (1 - part)])
     )
@@ -173,34 +195,90 @@ def _halves(rows: Rows, index: NDArray[np.intp]) -> tuple[Group, Group] | None:
 def one_less(rows: Rows, seen: Expectation) -> Components:
     """Components with one less: the two are merged, or the one is left out, that is missed least.
 
+    A component that is hardly denser than the outliers is left out before any other: it would take
+    the place of a small cluster.
     A merged pair costs what one round cluster explains worse than two. A component that is left out
     costs the likelihood of its rows without it.
     """
     components, count = seen.components, seen.components.size
+    contrasts = contrast(seen)
+    if contrasts.min() < FAINT:
+        return components.only(np.arange(count) != int(contrasts.argmin()))
     masses = np.maximum(seen.masses[:count], 1e-12)
-    squares, dimension = components.widths**2, rows.n_columns
-    pairs = masses[:, None] + masses
-    between = (
-        masses[:, None]
-        * masses
-        / pairs
-        * cdist(components.centers, components.centers, "sqeuclidean")
-    )
-    own = masses * squares
-    merged = (own[:, None] + own + between / dimension) / pairs
-    alone = masses * (dimension / 2 * np.log(squares) - np.log(masses))
-    losses = pairs * (dimension / 2 * np.log(merged) - np.log(pairs)) - alone[:, None] - alone
-    np.fill_diagonal(losses, np.inf)
+    losses = _losses(components, masses)
     certain = np.minimum(seen.posteriors[:, :count] / rows.weights[:, None], 1 - 1e-12)
     missed = -(rows.weights @ np.log1p(-certain))
     first, second = divmod(int(np.argmin(losses)), count)
     least = int(np.argmin(missed))
     if missed[least] < losses[first, second]:
         return components.only(np.arange(count) != least)
-    centers, widths, shares = (each.copy() for each in components[:3])
+    return _merged(components, masses, first, second)
+
+
+def _losses(components: Components, masses: Floats) -> Floats:
+    """Log-likelihood that is lost if two components are merged, for each pair."""
+    squares, dimension = components.widths**2, components.centers.shape[1]
+    pairs = masses[:, None] + masses
+    own = masses * squares
+    base = (own[:, None] + own) / pairs
+    parts = masses[:, None] * masses / pairs**2
+    gaps = cdist(components.centers, components.centers, "sqeuclidean")
+    if components.axes is None:
+        merged = dimension / 2 * np.log(base + parts * gaps / dimension)
+        alone = dimension / 2 * np.log(squares)
+    else:
+        beyond, largest = _beyond_round(components, masses)
+        rest = np.maximum(beyond - largest, 0) / max(dimension - 1, 1)
+        merged = (np.log(base + largest) + (dimension - 1) * np.log(base + rest)) / 2
+        alone = dimension / 2 * np.log(squares) - np.log(components.ratios)
+    alone = masses * (alone - np.log(masses))
+    losses: Floats = pairs * (merged - np.log(pairs)) - alone[:, None] - alone
+    np.fill_diagonal(losses, np.inf)
+    return losses
+
+
+def _beyond_round(components: Components, masses: Floats) -> tuple[Floats, Floats]:
+    """Sum and largest of the variances that merged pairs have beyond those of round components."""
+    assert components.axes is not None
+    pairs = masses[:, None] + masses
+    slopes = components.axes * (components.widths**2 / components.ratios)[:, None]
+    gaps = components.centers[:, None] - components.centers
+    vectors = np.stack(
+        [
+            np.sqrt(masses[:, None] / pairs)[..., None] * slopes[:, None],
+            np.sqrt(masses / pairs)[..., None] * slopes,
+            (np.sqrt(masses[:, None] * masses) / pairs)[..., None] * gaps,
+        ],
+        axis=2,
+    )
+    products = np.einsum("ijad,ijbd->ijab", vectors, vectors)
+    values = np.linalg.eigvalsh(products)
+    return values.sum(axis=-1), np.maximum(values[..., -1], 0)
+
+
+def _merged(components: Components, masses: Floats, first: int, second: int) -> Components:
+    """Components with one that has the moments of two in their place."""
     pair = [first, second]
-    centers[first] = np.average(components.centers[pair], axis=0, weights=masses[pair])
-    widths[first] = np.sqrt(merged[first, second])
+    weights = masses[pair] / masses[pair].sum()
+    center = weights @ components.centers[pair]
+    scatter = np.zeros((len(center), len(center)))
+    for k, weight in zip(pair, weights, strict=True):
+        gap = components.centers[k] - center
+        scatter += weight * (np.outer(gap, gap) + components.widths[k] ** 2 * np.eye(len(center)))
+        if components.axes is not None:
+            slope = components.axes[k] * components.widths[k] ** 2 / components.ratios[k]
+            scatter += weight * np.outer(slope, slope)
+    centers, widths, shares = (each.copy() for each in components[:3])
+    centers[first] = center
     shares[first] += shares[second]
     replaced = components._replace(centers=centers, widths=widths, shares=shares)
-    return replaced.only(np.arange(count) != second)
+    if components.axes is None:
+        widths[first] = np.sqrt(np.trace(scatter) / len(center))
+    else:
+        values, vectors = np.linalg.eigh(scatter)
+        widths[first] = np.sqrt(values[:-1].mean())
+        axes = components.axes.copy()
+        length = np.sqrt(values[-1:])
+        axes[first] = axes_of(vectors[:, -1][None], widths[[first]], length)[0]
+        replaced = replaced._replace(axes=axes)
+    return replaced.only(np.arange(components.size) != second)

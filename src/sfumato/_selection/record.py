@@ -12,6 +12,10 @@ import numpy as np
 
 from sfumato._typing import Floats
 
+SMALLER = ("davies_bouldin", "xie_beni")
+"""Criteria of which a smaller value is better."""
+STRONG = 0.8
+"""Prediction strength from which on clusters are stable: the least that its authors recommend."""
 CURVE_WIDTH, CURVE_HEIGHT = 320, 120
 """Pixels of the curve in the HTML representation. Chosen by hand."""
 
@@ -43,7 +47,9 @@ class Selection:
     scores : dict of str to ndarray
         Values of each criterion, one for each candidate; NaN where it has none. "bic" is the
         Bayesian information criterion of as many components, as a log-likelihood. It is the one
-        that decides; see :func:`sfumato.select_n_clusters`.
+        that decides; see :func:`sfumato.select_n_clusters`. The others are "bic_common_width",
+        "gap", "prediction_strength", "silhouette", "fuzzy_silhouette", "calinski_harabasz",
+        "davies_bouldin", "xie_beni" and "pbm", as in :mod:`sfumato.metrics`.
     reason : str
         Why this number.
     alternatives : tuple of Alternative
@@ -65,6 +71,24 @@ class Selection:
     reason: str
     alternatives: tuple[Alternative, ...] = ()
 
+    @property
+    def preferred(self) -> dict[str, int]:
+        """Number of clusters that each criterion prefers: the one with its best value.
+
+        For "prediction_strength", the largest number with at least 0.8.
+        """
+        found: dict[str, int] = {}
+        for name, values in self.scores.items():
+            if name == "prediction_strength":
+                strong = [n for n, v in zip(self.candidates, values, strict=True) if v >= STRONG]
+                found |= {name: max(strong)} if strong else {}
+                continue
+            signed = np.where(np.isfinite(values), values, np.nan)
+            if not np.isnan(signed).all():
+                signed = -signed if name in SMALLER else signed
+                found[name] = self.candidates[int(np.nanargmax(signed))]
+        return found
+
     def to_frame(self) -> Any:
         """Return the scores as a pandas frame, with one row for each candidate."""
         import pandas
@@ -83,11 +107,12 @@ class Selection:
                 for name, values in self.scores.items()
             },
             "alternatives": [each._asdict() for each in self.alternatives],
+            "preferred": dict(self.preferred),
         }
 
     def plot(self) -> Any:
         """Return a matplotlib figure of the criteria by the number of clusters."""
-        return import_module("sfumato.plotting").criteria(self)
+        return import_module("sfumato.plotting").SelectionDisplay.from_selection(self).figure_
 
     def __str__(self) -> str:
         lines = [self.reason]

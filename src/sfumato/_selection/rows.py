@@ -1,6 +1,8 @@
 """Rows on which numbers of clusters are compared: a sample of bounded size, made continuous.
 
 - Rows are drawn in proportion to their weights, which then count as numbers of rows.
+- Columns of two values, as of categories that are one-hot encoded, are left out if they hold a
+  small part of the variance: their values are no round clusters, whatever the other columns say.
 - Columns with few different values get a jitter of their resolution, so that equal values are no
   clusters of their own.
 - Many columns are projected onto the principal axes of the directions of the rows, which outliers
@@ -34,6 +36,17 @@ LEAST_SPREAD = 1e-3
 """Spread of a column over that of the widest, at least. Chosen by hand."""
 REPEATED = 0.5
 """Share of different values in a column, below which it gets a jitter. Chosen by hand."""
+TWO_VALUES = 0.9
+"""Share of the two commonest values of a column, from which on it is one of two values. Chosen by
+hand: missing categories may be filled by other values."""
+COMMON = 0.9
+"""Share of the rows whose values are the common ones of a column of repeated values. Chosen by
+hand: missing values may be filled by others."""
+SMALL_PART = 1 / 3
+"""Part of the variance of all columns, up to which columns of two values are left out. Chosen by
+hand."""
+TRIMMED = (0.01, 0.99)
+"""Quantiles to which values are cut before that variance is taken. Chosen by hand."""
 MOST_PARTS = 32
 """Parts at most into which a row that stands for several is divided. Chosen by hand."""
 
@@ -87,6 +100,7 @@ class Rows(NamedTuple):
         nor the order of the rows matter.
         """
         values, weights = _sample(engine, rng)
+        values = without_indicators(values)
         weights = weights / row_weight(weights)
         values, places = np.unique(values, axis=0, return_inverse=True)
         weights = np.bincount(places.ravel(), weights).astype(np.float64)
@@ -109,15 +123,16 @@ def _sample(engine: Engine, rng: np.random.RandomState) -> tuple[Floats, Floats]
 
     They are drawn without replacement: rows that are drawn twice would look like dense places.
     """
+    seed = rng.randint(np.iinfo(np.int32).max)  # One draw, wherever the rows are.
     if isinstance(engine, ResidentEngine):
         order = engine.order()
         weights = engine.data.weights_or_ones()[order]
-        generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
+        generator = np.random.default_rng(seed)
         drawn = PrioritySample.of(SAMPLE_ROWS, order, weights, weights, generator)
         index, found = drawn.weighted_rows()
         values = engine.take(np.asarray(index)) - engine.origin
         return values, np.ones(len(values)) if found is None else found.astype(np.float64)
-    sample = engine.subsample(SAMPLE_ROWS, rng)
+    sample = engine.subsample(SAMPLE_ROWS, np.random.RandomState(seed))
     weights = sample.data.weights_or_ones()
     positive = np.flatnonzero(weights > 0)
     return sample.take(positive) - sample.origin, weights[positive].astype(np.float64)
@@ -144,23 +159,64 @@ def scaled(values: Floats, weights: Floats) -> Floats:
     return np.ldexp(centered, -exponent)
 
 
+def without_indicators(values: Floats) -> Floats:
+    """Rows without columns of two values, if these hold a small part of the variance."""
+    two = np.array([_has_two_values(column) for column in values.T], dtype=bool)
+    if not two.any() or two.all():
+        return values
+    low, high = np.quantile(values, TRIMMED, axis=0)
+    variances = np.where(two, values.var(axis=0), np.clip(values, low, high).var(axis=0))
+    if variances[two].sum() > SMALL_PART * variances.sum():
+        return values
+    return values[:, ~two]
+
+
+def _has_two_values(column: Floats) -> bool:
+    """Whether two values are those of nearly all rows, and of most that have not the commonest."""
+    _, counts = np.unique(column, return_counts=True)
+    if len(counts) < 2:
+        return False
+    second, first = np.sort(counts)[-2:]
+    return bool(first + second >= TWO_VALUES * len(column) and 2 * second >= len(column) - first)
+
+
 def jittered(values: Floats, weights: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
     """Rows with a jitter of the resolution in columns of repeated values, and their weights.
 
     Rows that stand for several are divided. Columns of one or two different values stay as they
     are: those may be the clusters.
     """
-    steps = np.zeros(values.shape[1])
+    steps = np.zeros(values.shape)
     for column in range(values.shape[1]):
         different = np.unique(values[:, column])
         if 2 < len(different) < REPEATED * weights.sum():
-            steps[column] = np.median(np.diff(different))
+            steps[:, column] = _steps(values[:, column], weights)
     if not steps.any():
         return values, weights
     parts = np.clip(np.floor(weights), 1, MOST_PARTS).astype(np.intp)
     found = np.repeat(values, parts, axis=0)
-    found += steps * rng.uniform(-0.5, 0.5, size=found.shape)
+    found += np.repeat(steps, parts, axis=0) * rng.uniform(-0.5, 0.5, size=found.shape)
     return found, np.repeat(weights / parts, parts)
+
+
+def _steps(column: Floats, weights: Floats) -> Floats:
+    """Resolution at each value of a column: the mean distance to the common values beside it.
+
+    Common values are those of nearly all rows. At other values, which may be anything, it is the
+    median of the distances of common ones.
+    """
+    different, places = np.unique(column, return_inverse=True)
+    counts = np.bincount(places, weights)
+    order = np.argsort(-counts, kind="stable")
+    covered = np.cumsum(counts[order]) - counts[order] < COMMON * counts.sum()
+    common = np.sort(order[covered])
+    if len(common) < 3:
+        return np.full(len(column), np.median(np.diff(different)))
+    gaps = np.diff(different[common])
+    steps = np.full(len(different), np.median(gaps))
+    steps[common] = (np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0])) / 2
+    found: Floats = steps[places]
+    return found
 
 
 def project(values: Floats, weights: Floats) -> Floats:

@@ -21,23 +21,20 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
-from sfumato._selection.components import Expectation
+from sfumato._selection.components import FAINT, Expectation, contrast, surrounding
 from sfumato._selection.rows import Rows
 from sfumato._typing import Floats
 
 NEIGHBORS = 4
 """Nearest components with which each is compared. Chosen by hand."""
-SURROUNDED = 2.5
-"""A component as many times as wide as another, whose center lies within as many of its widths, is
-the tail of that one, or outliers around it. Chosen by hand: clusters of unlike widths are at least
-three of the wider ones apart."""
 SHALLOW = 0.8
 """Least over largest density between two components of equal height, above which there is no
 valley. Chosen by hand: 2.5 widths apart it is 0.9."""
 LEAST_EVIDENCE = -3.0
 """Log-likelihood of two Gaussians over that of one mode, below which there is no valley, though two
-Gaussians have one. If they have none, they are two only if that much more likely. Chosen by hand:
-of pairs of Gaussian clusters 4 standard deviations apart, with 70 rows each, 2 % are below."""
+Gaussians have one; less by the logarithm of the number of pairs that are compared. If they have
+none, they are two only if that much more likely. Chosen by hand: of pairs of Gaussian clusters 4
+standard deviations apart, with 70 rows each, 2 % are below."""
 FLAT = 0.97
 """Least over largest density between two modes, above which there is no valley. Chosen by hand."""
 ROUNDS = 15
@@ -54,17 +51,28 @@ POWERS = np.array([0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30])
 def cluster_of_components(rows: Rows, seen: Expectation) -> NDArray[np.intp]:
     """Cluster of each component; -1 for those that are tails of others, or outliers around them."""
     components = seen.components
-    distances = cdist(components.centers, components.centers)
     clusters = np.arange(components.size)
-    clusters[_surrounding(distances, components.widths)] = -1
-    relative = distances / (components.widths[:, None] + components.widths)
-    for first, second in _neighbors(relative, clusters):
+    clusters[surrounding(components) | (contrast(seen) < FAINT)] = -1
+    widths = np.array([components.widths_along(d) for d in _directions(components.centers)])
+    distances = cdist(components.centers, components.centers)
+    relative = distances / (widths + widths.T)
+    pairs = _neighbors(relative, clusters)
+    least = LEAST_EVIDENCE - np.log(max(len(pairs), 1))  # Of many pairs, some are far off.
+    for first, second in pairs:
         known = clusters[first] == clusters[second]
-        if not known and _is_one(rows, seen, first, second):
+        if not known and _is_one(rows, seen, first, second, least):
             clusters[clusters == clusters[second]] = clusters[first]
     alive = clusters >= 0
     clusters[alive] = np.unique(clusters[alive], return_inverse=True)[1]
     return clusters
+
+
+def _directions(centers: Floats) -> Floats:
+    """Unit vectors between all centers."""
+    gaps = centers[None] - centers[:, None]
+    lengths = np.linalg.norm(gaps, axis=2, keepdims=True)
+    found: Floats = gaps / np.where(lengths > 0, lengths, 1)
+    return found
 
 
 def _neighbors(relative: Floats, clusters: NDArray[np.intp]) -> list[tuple[int, int]]:
@@ -78,18 +86,12 @@ def _neighbors(relative: Floats, clusters: NDArray[np.intp]) -> list[tuple[int, 
     return sorted(pairs, key=lambda pair: (relative[pair], pair))
 
 
-def _surrounding(distances: Floats, widths: Floats) -> NDArray[np.bool_]:
-    """Components that lie around another one, much narrower."""
-    narrower = widths[None] < widths[:, None] / SURROUNDED
-    inside = distances < SURROUNDED * widths[:, None]
-    return np.asarray((narrower & inside).any(axis=1))
-
-
-def _is_one(rows: Rows, seen: Expectation, first: int, second: int) -> bool:
-    """Whether two components have no valley between them."""
-    centers, widths = seen.components.centers, seen.components.widths
-    axis = centers[second] - centers[first]
-    distance = float(np.linalg.norm(axis))
+def _is_one(rows: Rows, seen: Expectation, first: int, second: int, least: float) -> bool:
+    """Whether two components have no valley between them, by more than the least evidence."""
+    centers = seen.components.centers
+    direction = _directions(centers[[second, first]])[0, 1]
+    widths = seen.components.widths_along(np.tile(direction, (len(centers), 1)))
+    distance = float(np.linalg.norm(centers[second] - centers[first]))
     if depth(distance, widths[first], widths[second]) > SHALLOW:
         return True
     index = np.flatnonzero(np.isin(seen.posteriors.argmax(axis=1), [first, second]))
@@ -103,7 +105,7 @@ def _is_one(rows: Rows, seen: Expectation, first: int, second: int) -> bool:
     if evidence - one_gaussian(places, weights) < 1.5 * np.log(max(weights.sum(), 2)):
         return True  # By BIC, with three parameters more.
     evidence -= one_mode(places, weights)
-    return evidence < (LEAST_EVIDENCE if has_valley else -LEAST_EVIDENCE)
+    return evidence < (least if has_valley else -LEAST_EVIDENCE)
 
 
 def _along(

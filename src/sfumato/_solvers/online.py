@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import Assignment, ResidentEngine
-from sfumato._outliers import radii_of, weighted_median
+from sfumato._outliers import FALSE_ALARMS, radii_of, weighted_median
 from sfumato._problem import Problem, Statistics
 from sfumato._sampling import fixed_draw
 from sfumato._typing import Floats
@@ -155,9 +155,10 @@ class Window:
             self.labels[kept], self.distances[kept], self.weights[kept], self.batches[kept]
         )
 
-    def radii(self, n_clusters: int, limit: float) -> Floats:
-        """Radius of each cluster, from rows nearer than the limit."""
-        return radii_of(self.distances, self.labels, self.weights, n_clusters, limit)
+    def radii(self, n_clusters: int, limit: float, false_alarms: float = FALSE_ALARMS) -> Floats:
+        """Radius of each cluster, from rows nearer than the limit; see ``radii_of``."""
+        seen = self.distances, self.labels, self.weights
+        return radii_of(*seen, n_clusters, limit, false_alarms)
 
 
 class AssignedSample(NamedTuple):

@@ -82,6 +82,7 @@ def check_row_count(n_rows: int, n_clusters: int) -> None:
 def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     """Rows as an ndarray or a CSR array of some real dtype."""
     _refuse_path(X)
+    _refuse_lazy_frame(X)
     _refuse_polars_dates(X)
     check_sparse(X)
     try:
@@ -96,7 +97,7 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         reason = _not_numbers(X) or f"X cannot be read as a table of numbers: {type(X).__name__}"
-        raise kind(f"{reason} ({brief(error)}).") from error
+        raise kind(f"{reason} ({brief(error)}).{_conversion(X)}") from error
     if rows.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(X) or f"X is of dtype {rows.dtype}; pass real numbers.")
     return csr_or_dense(rows)
@@ -112,9 +113,34 @@ def _refuse_path(X: Any) -> None:
         )
 
 
+def _refuse_lazy_frame(X: Any) -> None:
+    """Raise if X is a query of polars, whose rows do not exist yet."""
+    if _kind(X) == ("polars", "LazyFrame"):
+        raise TypeError("X is a LazyFrame, which has no rows yet; give X.collect().")
+
+
+def _kind(X: Any) -> tuple[str, str]:
+    """Library and class of an object; a library need not be imported to know its objects."""
+    return type(X).__module__.split(".")[0], type(X).__name__
+
+
+def _conversion(X: Any) -> str:
+    """What to call for an object that NumPy does not read, as a sentence, or nothing."""
+    if _kind(X) == ("torch", "Tensor"):
+        dense = ".to_dense()" if getattr(X, "is_sparse", False) else ""
+        return f" Give X.detach(){dense}.cpu().float().numpy()."
+    return ""
+
+
+def _column_names(X: Any) -> Any:
+    """Names of the columns of a table, or None; tables of pyarrow keep arrays in ``columns``."""
+    names = getattr(X, "column_names", None)
+    return getattr(X, "columns", None) if names is None else names
+
+
 def _refuse_polars_dates(X: Any) -> None:
     """Raise if a polars frame has dates or times, which it would turn into numbers unasked."""
-    if type(X).__module__.split(".")[0] != "polars":
+    if _kind(X)[0] != "polars":
         return
     for name, dtype in getattr(X, "schema", {}).items():
         if dtype.is_temporal():
@@ -135,7 +161,7 @@ def _place(estimator: Any, X: Any, bad: NotFinite | None) -> str | None:
     """Where a value that is not finite lies, by the name of its column if it is known."""
     if bad is None:
         return None
-    names = getattr(X, "columns", None)
+    names = _column_names(X)
     if names is None:
         names = getattr(estimator, "feature_names_in_", None)
     return f"row {bad.row}, {_name_of(names, bad.column)}"
@@ -143,7 +169,7 @@ def _place(estimator: Any, X: Any, bad: NotFinite | None) -> str | None:
 
 def _not_numbers(X: Any) -> str | None:
     """Why X cannot be read as real numbers, with the place of the first value that is none."""
-    names = getattr(X, "columns", None)
+    names = _column_names(X)
     try:
         table = X if sp.issparse(X) else np.asarray(X)
     except (TypeError, ValueError):

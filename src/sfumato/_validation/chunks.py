@@ -58,10 +58,13 @@ def check_new_chunks(
     runner = find_runner(X, sample_weight)
     _compare_names(estimator, runner)
     dtype = _precision(runner.dtype == np.float32)
-    if inspect:
-        check_range(_inspect(X, runner, Inspect(runner.n_features)).range, origin, dtype)
-    not_counted = np.zeros(1, dtype=np.int64)
-    return ChunkedData(runner, dtype, origin, not_counted, runner.n_rows or 0, False)
+    if not inspect:
+        not_counted = np.zeros(1, dtype=np.int64)
+        return ChunkedData(runner, dtype, origin, not_counted, runner.n_rows or 0, False)
+    found = _inspect(X, runner, Inspect(runner.n_features))
+    check_range(found.range, origin, dtype)
+    n_rows = sum(rows for _, rows, _ in found.sizes)
+    return ChunkedData(runner, dtype, origin, _cumulated(found), n_rows, True in found.sparse)
 
 
 def _inspect(X: Any, runner: Runner, inspect: Inspect) -> Inspection:

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sfumato._fit.checkpoint import stored_place
 from sfumato._inspection import raise_not_finite, summarize_range
@@ -48,6 +48,7 @@ def cluster_file(
     folder: OutputFolder,
     memory: int | None = None,
     quiet: bool = False,
+    page: ReportOptions | None = None,
 ) -> None:
     """Read, fit, write, and print a summary.
 
@@ -63,8 +64,10 @@ def cluster_file(
         Bytes that may be used; half of what is free by default. A file that needs more is streamed.
     quiet : bool, default=False
         Whether to show no progress.
+    page : ReportOptions, optional
+        What the report shows; without, none is written. ``folder`` has a last file for it.
     """
-    require_writers(folder.names[0])
+    require_writers(folder.names[0], page is not None)
     folder.check()
     limit = default_limit(model.checkpoint is not None) if memory is None else memory
     with translate_errors(source.path) as warned:
@@ -78,7 +81,7 @@ def cluster_file(
                 data = _InMemory(table, progress)
             else:
                 data = _Streamed(table, progress, model, limit)
-            summary = _run(source, table, data, model, folder, warned)
+            summary = _run(source, table, data, model, folder, warned, page)
     print_summary(summary, folder.path)
 
 
@@ -106,6 +109,21 @@ def _fits(source: Source, limit: int, n_active: int) -> bool:
     return needed <= limit
 
 
+class ReportOptions(NamedTuple):
+    """What the report shows.
+
+    Attributes
+    ----------
+    show_rows : bool
+        Whether values and identifiers of single rows are shown.
+    command : str
+        The command, as it was given.
+    """
+
+    show_rows: bool
+    command: str
+
+
 class _Data(ABC):
     """Rows to cluster, in memory or streamed."""
 
@@ -122,6 +140,10 @@ class _Data(ABC):
     @abstractmethod
     def results(self, model: Model) -> Iterator[RowResults]:
         """Yield the results of all rows in order."""
+
+    @abstractmethod
+    def rows_and_ids(self) -> tuple[Any, Any]:
+        """Rows for the report, and their identifiers unless the rows have them."""
 
     def how(self) -> dict[str, Any]:
         """Passes and chunks of a streamed fit, for the summary."""
@@ -148,6 +170,10 @@ class _InMemory(_Data):
                 raise
             where = self._stream.describe(self._all.location, bad.row, bad.column)
             raise_not_finite(bad, where)
+
+    def rows_and_ids(self) -> tuple[Any, Any]:
+        ids = self._all.ids
+        return self._all.rows, None if ids is None else as_ids(ids, 0, len(ids))
 
     def results(self, model: Model) -> Iterator[RowResults]:
         ids, n_rows = self._all.ids, len(model.labels_)
@@ -184,6 +210,9 @@ class _Streamed(_Data):
     def fit(self, model: Model) -> None:
         model.fit(self._rows)
 
+    def rows_and_ids(self) -> tuple[Any, Any]:
+        return self._written, None
+
     def results(self, model: Model) -> Iterator[RowResults]:
         self.progress.passes += 1
         return streamed_results(model, self._written, self.progress)
@@ -199,6 +228,7 @@ def _run(
     model: Model,
     folder: OutputFolder,
     warned: list[dict[str, str]],
+    page: ReportOptions | None,
 ) -> dict[str, Any]:
     """Fit, and write all results; returns the summary."""
     check_space(folder, data.n_rows, table.has_ids)
@@ -212,22 +242,47 @@ def _run(
     seconds = time.perf_counter() - began
 
     def fill(stage: Path) -> None:
-        *paths, centers_path, summary_path, model_path = (stage / name for name in folder.names)
+        files = [stage / name for name in folder.names]
+        *paths, centers_path, summary_path, model_path = files if page is None else files[:-1]
         centers = model.cluster_centers_
         counts = write_rows(paths, data.results(model), table.row_name, len(centers))
-        write_centers(centers_path, table.names, centers)
-        write_model(model, model_path, columns=table.names)
+        write_centers(centers_path, table.names, centers, table.preparer)
+        write_model(model, model_path, columns=table.names, preparer=table.preparer)
         given = {
             "file": str(source.path),
             "rows": counts.rows,
             "features": len(table.names),
             "ignored_columns": list(table.ignored),
+            "scale": "none" if table.preparer is None else table.preparer.scale_,
+            "columns": [] if table.preparer is None else table.preparer.decisions_.to_list(),
         }
         run = data.how() | {"seconds": round(seconds, 3), "files": list(folder.names)}
         if progress.resumed is not None:
             run["resumed"] = progress.resumed._asdict()
         summary.update(summarize(model, given, counts, run | {"warnings": warned}))
         write_summary(summary, summary_path)
+        if page is not None:
+            _write_report(files[-1], source, table, data, model, page)
 
     folder.fill(fill)
     return summary
+
+
+def _write_report(
+    path: Path, source: Source, table: Table, data: _Data, model: Model, page: ReportOptions
+) -> None:
+    """Write the report on the rows that were fitted."""
+    from sfumato.reporting import report
+
+    rows, ids = data.rows_and_ids()
+    report(
+        model,
+        rows,
+        path,
+        table.names,
+        show_rows=page.show_rows,
+        ids=ids,
+        title=source.path.name,
+        command=page.command,
+        preparer=table.preparer,
+    )

@@ -1,9 +1,10 @@
-"""The command ``sfumato demo``: scikit-learn's digits, clustered by several methods."""
+"""The command ``sfumato demo``: digits by several methods, a table of customers, and reports."""
 
 from __future__ import annotations
 
 import time
 import warnings
+import webbrowser
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,17 +18,23 @@ from rich.table import Table as RichTable
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics.cluster import contingency_matrix
+from sklearn.pipeline import make_pipeline
 
 from sfumato import plotting
-from sfumato.estimators import REFCMFS, FuzzyCMeans
+from sfumato._tables.preparer import TablePreparer
+from sfumato.datasets import make_customers
+from sfumato.estimators import REFCMFS, CappedREFCMFS, FuzzyCMeans
 from sfumato.exceptions import ClusteringWarning
 from sfumato.files import OutputFolder
 from sfumato.metrics import clustering_accuracy, nmi
+from sfumato.reporting import report
 
 CLUSTERS = 10
 """Number of clusters: the digits."""
 STARTS = 3
 """Starts of each method; chosen by hand, for a demonstration of a few seconds."""
+CUSTOMERS = 2000
+"""Rows of the table of customers; chosen by hand, for a second."""
 SEED = 0
 """Seed of every method."""
 SHOWN_QUANTILES = (0.01, 0.05, 0.15, 0.3, 0.6)
@@ -84,17 +91,20 @@ def measure(name: str, model: Any, X: NDArray[np.generic], y: NDArray[np.generic
     return Run(name, model, float(objective), seconds, *agreement)
 
 
-def demo(output: Path, force: bool) -> None:
-    """Fit the methods, print their scores and a few memberships, and write two pictures.
+def demo(output: Path, force: bool, show: bool = False) -> None:
+    """Fit the methods, print their scores and a few memberships, write pictures and reports.
 
     Parameters
     ----------
     output : Path
-        Folder for the pictures.
+        Folder for the pictures and reports.
     force : bool
-        Whether to replace existing pictures.
+        Whether to replace existing ones.
+    show : bool, default=False
+        Whether to open the reports in a browser.
     """
-    folder = OutputFolder(output, ("convergence.png", "memberships.png"), force)
+    pictures, reports = ("convergence.png", "memberships.png"), ("digits.html", "customers.html")
+    folder = OutputFolder(output, (*pictures, "customers.csv", *reports), force)
     folder.check()
     console = Console(markup=False, highlight=False, soft_wrap=True)
     X, y = load_digits(return_X_y=True)
@@ -111,15 +121,35 @@ def demo(output: Path, force: bool) -> None:
     for line in _membership_lines(runs[0].model, chosen, names, y):
         console.print(line)
     portraits = _portraits(runs[0].model, X, y, chosen)
+    customers = make_customers(CUSTOMERS, random_state=SEED).frame
+    pipeline = make_pipeline(TablePreparer(), CappedREFCMFS("auto", random_state=SEED))
+    pipeline.fit(customers)
     folder.write(
         {
             "convergence.png": partial(plotting.save, _curves(runs)),
             "memberships.png": partial(plotting.save, portraits),
+            "customers.csv": partial(customers.to_csv, index=False),
+            "digits.html": partial(_report_digits, runs[0].model, X),
+            "customers.html": partial(_report_customers, pipeline, customers),
         }
     )
     console.print("\nPictures:")
-    for name in folder.names:
+    for name in pictures:
         console.print(f"  {folder.path / name}")
+    console.print("Reports, of the digits and of a table of made customers (customers.csv):")
+    for name in reports:
+        console.print(f"  {folder.path / name}")
+        if show:
+            webbrowser.open((folder.path / name).absolute().as_uri())
+
+
+def _report_digits(model: REFCMFS, X: NDArray[np.generic], path: Path) -> None:
+    report(model, X, path, image_shape=(8, 8), show_rows=True, title="Handwritten digits")
+
+
+def _report_customers(pipeline: Any, customers: Any, path: Path) -> None:
+    command = "sfumato cluster customers.csv"
+    report(pipeline, customers, path, title="Customers", command=command)
 
 
 def rows_to_show(model: REFCMFS) -> NDArray[np.intp]:
@@ -177,13 +207,13 @@ def _membership_lines(
 def _curves(runs: list[Run]) -> Figure:
     """Objective by iteration of the methods that record it."""
     histories = {run.name: getattr(run.model, "history_", ()) for run in runs}
-    return plotting.convergence(
-        {
-            name: [record.objective for record in history]
-            for name, history in histories.items()
-            if history
-        }
-    )
+    curves = {
+        name: [record.objective for record in history]
+        for name, history in histories.items()
+        if history
+    }
+    figure: Figure = plotting.ConvergenceDisplay(curves).plot().figure_
+    return figure
 
 
 def _portraits(

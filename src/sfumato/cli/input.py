@@ -6,18 +6,22 @@ messages of this module name options of the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from sfumato._tables.preparer import TablePreparer
+from sfumato.cli.tables import fitted
 from sfumato.exceptions import Option, UserError, shown
 from sfumato.streams import Stream, stream
 from sfumato.streams._arrays import SelectedColumns
 from sfumato.streams._csv_head import Format
 from sfumato.streams._npz import LoadedNpz
-from sfumato.streams._open import csv_format, table_columns
-from sfumato.streams._tables import TableColumns, check_known, check_numeric
+from sfumato.streams._open import csv_format, table_columns, table_files
+from sfumato.streams._prepared import PreparedStream
+from sfumato.streams._tables import ColumnSelection, TableColumns, check_known, check_numeric
 
 RESERVED = ("cluster", "label", "membership", "outlier", "outlier_score")
 """Columns of the results; an identifier of that name is written as ``id``."""
@@ -47,6 +51,8 @@ class Table:
         Whether a column identifies the rows, rather than their numbers, counting from 0.
     ignored : tuple of str
         Columns left out because they hold no numbers.
+    preparer : TablePreparer or None
+        What makes numbers of the columns; None where they are taken as they are.
     """
 
     open: Callable[[int | None, bool], Stream]
@@ -54,6 +60,7 @@ class Table:
     row_name: str
     has_ids: bool
     ignored: tuple[str, ...]
+    preparer: TablePreparer | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,8 @@ class Source:
         Character before the decimals of the numbers of a text file.
     model : str, optional
         Name of the file of a model that needs these columns.
+    preparation : mapping of str to object, optional
+        Parameters of the :class:`TablePreparer` of a table; None if columns must be numbers.
     """
 
     path: Path
@@ -94,6 +103,7 @@ class Source:
     header: bool = True
     decimal: str = "."
     model: str | None = None
+    preparation: Mapping[str, Any] | None = None
 
     @property
     def form(self) -> Format:
@@ -112,6 +122,10 @@ class Source:
         columns = table_columns(self.path, self.form)
         if columns is None:
             return self._array()
+        if self.preparation is not None:
+            preparer = self._fitted(columns)
+            if not preparer.changes_nothing_:
+                return self.prepared(preparer)
         names, ignored = self._numeric(columns)
         options = self.form._asdict() if self._is_text() else {}
 
@@ -120,6 +134,51 @@ class Source:
             return stream(self.path, columns=names, ids=ids, chunk_rows=chunk_rows, **options)
 
         return self._table(opened, names, ignored)
+
+    def _fitted(self, columns: TableColumns) -> TablePreparer:
+        """Decisions about the columns of a table, from a sample of its rows."""
+        given = dict(self.preparation or {})
+        names = self._features(columns.names, columns.index)
+        self._check_first(columns, names)
+        ColumnSelection(tuple(names), ids=self.id_column).features(
+            [*columns.names, *columns.index], str(self.path)
+        )
+        twins = {name: columns.text[name] for name in names if name in columns.text}
+        other = {n: example for n, example in twins.items() if example.kind.startswith("decimal")}
+        check_numeric(str(self.path), other)
+        for option in ("numbers", "categories", "dates"):
+            check_known(str(self.path), given[option], names)
+        preparer = TablePreparer(**given, decimal=self.decimal)
+        return fitted(preparer, self._raw(names, names, lambda table: table, None, None))
+
+    def check_columns(self) -> None:
+        """Raise unless the file is a table that has the columns."""
+        self._check_options()
+        columns = table_columns(self.path, self.form)
+        self._features(() if columns is None else columns.names, columns.index if columns else ())
+
+    def prepared(self, preparer: TablePreparer) -> Table:
+        """Rows of a table that a fitted preparer makes into numbers."""
+        columns = [each.column for each in preparer.decisions_.used]
+        names = [str(name) for name in preparer.get_feature_names_out()]
+
+        def opened(chunk_rows: int | None, with_ids: bool) -> Stream:
+            ids = self.id_column if with_ids else None
+            return self._raw(columns, names, preparer.transform, ids, chunk_rows)
+
+        return replace(self._table(opened, names, []), preparer=preparer)
+
+    def _raw(
+        self,
+        columns: Sequence[str],
+        names: Sequence[str],
+        prepare: Callable[[Any], Any],
+        ids: str | None,
+        chunk_rows: int | None,
+    ) -> PreparedStream:
+        """Columns of a table as they are, and what a function makes of them."""
+        paths, form = table_files(self.path), self.form if self._is_text() else None
+        return PreparedStream(paths, form, columns, names, prepare, ids, chunk_rows)
 
     def _is_text(self) -> bool:
         return self.path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
@@ -185,15 +244,18 @@ class Source:
             raise UserError(NOTHING_LEFT.format(self.path))
         return names
 
-    def _numeric(self, columns: TableColumns) -> tuple[list[str], list[str]]:
-        """Names of the features of a table, and of columns left out since they hold no numbers."""
-        names = self._features(columns.names, columns.index)
+    def _check_first(self, columns: TableColumns, names: Sequence[str]) -> None:
         first = columns.names[0]
         if columns.unnamed and first in names and first not in self.columns:
             raise UserError(
                 f"{self.path} has a first column without a name, perhaps row numbers; say "
                 f"--exclude '{first}', --id-column '{first}', or name it."
             )
+
+    def _numeric(self, columns: TableColumns) -> tuple[list[str], list[str]]:
+        """Names of the features of a table, and of columns left out since they hold no numbers."""
+        names = self._features(columns.names, columns.index)
+        self._check_first(columns, names)
         if self.ignore_text and not self.columns:
             ignored = [name for name in names if name in columns.text or name in columns.mixed]
             if len(ignored) == len(names):

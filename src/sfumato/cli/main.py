@@ -24,7 +24,7 @@ EXTRAS = {
     "pyarrow": "io",
     "matplotlib": "plot",
     "pebble": "reproduce",
-    "jinja2": "reproduce",
+    "jinja2": "report",
 }
 """Optional packages, and the extra of sfumato that installs each."""
 
@@ -115,24 +115,26 @@ def _demo_command() -> click.Command:
     return click.Command(
         "demo",
         callback=_demo,
-        help="Cluster scikit-learn's digits in several ways, side by side, with pictures.",
+        help="Cluster scikit-learn's digits in several ways, and a table of made customers, with "
+        "pictures and reports.",
         params=[
             click.Option(
                 ["--output"],
                 type=click.Path(path_type=Path),
                 default=Path("sfumato-demo"),
                 show_default=True,
-                help="Folder for the pictures.",
+                help="Folder for the pictures and reports.",
             ),
-            click.Option(["--force"], is_flag=True, help="Replace pictures that are there."),
+            click.Option(["--force"], is_flag=True, help="Replace what is there."),
+            click.Option(["--open", "show"], is_flag=True, help="Open the reports in a browser."),
         ],
     )
 
 
-def _demo(output: Path, force: bool) -> None:
+def _demo(output: Path, force: bool, show: bool) -> None:
     from sfumato.cli.demo import demo
 
-    demo(output, force)
+    demo(output, force, show)
 
 
 def _reproduce_command() -> click.Command:

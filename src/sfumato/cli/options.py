@@ -5,10 +5,12 @@ Beyond click, modules are imported when the command runs; see ``main``.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sfumato.cli.methods import DEFAULT, METHODS, check_name, make_model
 from sfumato.exceptions import UserError
@@ -28,6 +30,19 @@ command cluster or a file of sfumato.save. FILE may be of any kind and size that
 columns are matched by name, and others are left out."""
 
 
+PREPARATION = (
+    "scale",
+    "skewed",
+    "absurd",
+    "missing",
+    "numbers",
+    "categories",
+    "dates",
+    "category_weight",
+)
+"""Parameters of ``TablePreparer`` that are options of the command."""
+
+
 def cluster_command() -> click.Command:
     """Build the command ``cluster`` with its options."""
     return click.Command(
@@ -41,6 +56,7 @@ def cluster_command() -> click.Command:
             *_file_options(),
             _memory_option(),
             _checkpoint_option(),
+            *_report_options(),
             *_output_options("-clusters"),
         ],
     )
@@ -146,10 +162,46 @@ def _column_options() -> list[click.Parameter]:
         _exclude_option("Column to leave out; repeatable."),
         click.Option(
             ["--non-numeric"],
-            type=click.Choice(["error", "ignore"]),
-            default="error",
+            type=click.Choice(["encode", "ignore", "error"]),
+            default="encode",
             show_default=True,
-            help="Whether columns without numbers are an error, or left out.",
+            help="What is done with text, dates and missing values of a table: they are made into "
+            "numbers; such columns are left out; or they are an error.",
+        ),
+        *_preparation_options(),
+    ]
+
+
+def _preparation_options() -> list[click.Parameter]:
+    """Options that override decisions about the columns of a table."""
+
+    def choice(name: str, values: list[str], text: str) -> click.Option:
+        return click.Option(
+            [name], type=click.Choice(values), default=values[0], show_default=True, help=text
+        )
+
+    def columns(name: str, parameter: str, text: str) -> click.Option:
+        return click.Option([name, parameter], multiple=True, metavar="NAME", help=text)
+
+    return [
+        choice(
+            "--scale",
+            ["auto", "robust", "standard", "none"],
+            "Numbers of a table are divided by their spread among near rows, by their standard "
+            "deviation, or not; auto is robust, or none for complete numbers of one unit.",
+        ),
+        choice("--skewed", ["level", "keep"], "Whether incomes and counts become logs and roots."),
+        choice("--absurd", ["missing", "keep"], "Whether absurd numbers count as missing."),
+        choice("--missing", ["similar", "median"], "How missing values are filled."),
+        columns("--number", "numbers", "Column that holds numbers; repeatable."),
+        columns("--category", "categories", "Column that holds categories; repeatable."),
+        columns("--date", "dates", "Column that holds dates; repeatable."),
+        click.Option(
+            ["--category-weight"],
+            type=click.FLOAT,
+            default=1.0,
+            show_default=True,
+            help="Weight of a category; 1 is that of a number.",
         ),
     ]
 
@@ -207,6 +259,41 @@ def _checkpoint_option() -> click.Option:
     )
 
 
+def _report_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--report/--no-report"],
+            default=True,
+            show_default=True,
+            help="Whether to write report.html, a page to read and to show to others.",
+        ),
+        click.Option(
+            ["--show-rows"],
+            is_flag=True,
+            help="Show values and identifiers of single rows in the report.",
+        ),
+    ]
+
+
+def _command_line(context: click.Context) -> str:
+    """The command as it was given, but for where its results go."""
+    words = ["sfumato", "cluster"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if not given or name in ("output", "force", "quiet"):
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif isinstance(value, bool):
+            words.append([*parameter.secondary_opts, parameter.opts[0]][0 if not value else -1])
+        else:
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(each)]
+    return shlex.join(words)
+
+
 def _output_options(ending: str) -> list[click.Parameter]:
     return [
         click.Option(
@@ -235,8 +322,12 @@ def _source(file: Path, given: dict[str, Any]) -> Any:
         separator = separator.replace("\\t", "\t")
     if separator is not None and len(separator) != 1:
         raise UserError(f"--separator {separator!r} is not one character; use e.g. ';' or '\\t'.")
+    preparation = None
+    if given.get("non_numeric") == "encode":
+        preparation = {name: given[name] for name in PREPARATION}
     return Source(
         file,
+        preparation=preparation,
         columns=tuple(name for name in (given.get("columns") or "").split(",") if name),
         exclude=given["exclude"],
         ignore_text=given.get("non_numeric") == "ignore",
@@ -249,16 +340,22 @@ def _source(file: Path, given: dict[str, Any]) -> Any:
 
 
 def _cluster(file: Path, **given: Any) -> None:
-    from sfumato.cli.cluster import cluster_file
+    from sfumato.cli.cluster import ReportOptions, cluster_file
 
     source = _source(file, given)
     if given["checkpoint"] is not None:
         given["checkpoint"] = str(given["checkpoint"])
     model = make_model(given["method"], given)
     names = [f"{name}.{given['file_format']}" for name in ("labels", "memberships", "centers")]
+    names += ["summary.json", "model.sfumato"]
+    page = None
+    if given["report"]:
+        names.append("report.html")
+        command = _command_line(click.get_current_context())
+        page = ReportOptions(given["show_rows"], command)
     path = given["output"] or Path(f"{file.absolute().stem}-clusters")
-    output = OutputFolder(path, (*names, "summary.json", "model.sfumato"), given["force"])
-    cluster_file(source, model, output, given["memory"], given["quiet"])
+    output = OutputFolder(path, tuple(names), given["force"])
+    cluster_file(source, model, output, given["memory"], given["quiet"], page)
 
 
 def _predict(model: Path, file: Path, **given: Any) -> None:

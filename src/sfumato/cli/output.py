@@ -12,19 +12,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato._description import SURE
 from sfumato._engines.outputs import OUTLIER
 from sfumato._engines.stream import compute_together
+from sfumato._tables.preparer import TablePreparer
 from sfumato.cli.memory import size_text
 from sfumato.cli.progress import FitProgress
-from sfumato.cli.report import SURE, Counts
+from sfumato.cli.report import Counts
 from sfumato.exceptions import UserError
 from sfumato.files import OutputFolder, nearest_existing
 from sfumato.streams import Stream
+from sfumato.streams._csv_head import is_number
 from sfumato.streams._writing import RowGroupWriter
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""Characters at the beginning of a text that a spreadsheet may take for a formula."""
 GROUP_ROWS = 1 << 16
 """Rows of a row group of a Parquet file, at least, chosen by hand: fewer than ``LazyArray`` writes,
 since they count towards --memory."""
@@ -108,21 +113,33 @@ def memberships_frame(row_name: str, results: RowResults) -> pd.DataFrame:
     )
 
 
-def centers_frame(names: Sequence[str], centers: NDArray[Any]) -> pd.DataFrame:
-    """Centers of the clusters, one per line, a column per feature."""
+def centers_frame(
+    names: Sequence[str], centers: NDArray[Any], preparer: TablePreparer | None = None
+) -> pd.DataFrame:
+    """Centers of the clusters, one per line, a column per feature, in the units of the table."""
     import pandas as pd
 
     header = "cluster"
     while header in names:
         header += "_"
     frame = pd.DataFrame(centers, columns=list(names))
+    if preparer is not None:
+        units = preparer.to_units(centers)
+        frame = pd.DataFrame(units, columns=list(names), dtype=np.float64)
+        for place, feature in enumerate(preparer.features_):
+            if feature.kind == "date":
+                days = pd.to_datetime(np.round(units[:, place]), unit="D")
+                frame.isetitem(place, days.strftime("%Y-%m-%d"))
     frame.insert(0, header, range(len(centers)))
     return frame
 
 
-def require_writers(name: str) -> None:
-    """Import what writing a table will need, so that nothing is found missing after the work."""
+def require_writers(name: str, report: bool = False) -> None:
+    """Import what writing results will need, so that nothing is found missing after the work."""
     import pandas  # noqa: F401
+
+    if report:
+        import jinja2  # noqa: F401
 
     if name.endswith(".parquet"):
         import pyarrow  # noqa: F401
@@ -168,10 +185,15 @@ def write_rows(
     return Counts(sizes.tolist(), n_outliers, n_sure)
 
 
-def write_centers(path: Path, names: Sequence[str], centers: NDArray[Any]) -> None:
+def write_centers(
+    path: Path,
+    names: Sequence[str],
+    centers: NDArray[Any],
+    preparer: TablePreparer | None = None,
+) -> None:
     """Write the centers of the clusters, for features of some names, to a file."""
     with appending(path) as add:
-        add(centers_frame(names, centers))
+        add(centers_frame(names, centers, preparer))
 
 
 @contextmanager
@@ -198,9 +220,31 @@ def appending(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     with path.open("w", encoding="utf-8", newline="") as file:
 
         def add_lines(frame: pd.DataFrame) -> None:
+            frame = without_formulas(frame)
             frame.to_csv(file, index=False, header=file.tell() == 0, lineterminator="\n")
 
         yield add_lines
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Frame whose text no spreadsheet takes for a formula: an apostrophe comes before it.
+
+    Names of columns are text too. Text that is a number, such as an identifier of -5, stays.
+    """
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    found = frame.set_axis([harmless(str(name)) for name in frame.columns], axis=1)
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        if not is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
+            text = column.astype(object).map(lambda v: harmless(v) if isinstance(v, str) else v)
+            found.isetitem(place, text)
+    return found
+
+
+def harmless(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.startswith(FORMULAS) and not is_number(text) else text
 
 
 def check_space(folder: OutputFolder, n_rows: int | None, has_ids: bool) -> None:

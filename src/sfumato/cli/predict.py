@@ -93,6 +93,11 @@ def _load(path: Path) -> SavedModel:
 
 def _matched(model_path: Path, saved: SavedModel, source: Source) -> Table:
     """Columns of the model in the file: by name if it has names, otherwise by their number."""
+    if saved.preparer is not None:
+        used = tuple(each.column for each in saved.preparer.decisions_.used)
+        chosen = replace(source, columns=used, model=str(model_path))
+        chosen.check_columns()
+        return chosen.prepared(saved.preparer.set_params(decimal=source.decimal))
     if saved.columns is not None:
         return replace(source, columns=tuple(saved.columns), model=str(model_path)).table()
     table = source.table()

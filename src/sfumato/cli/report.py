@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from sfumato._inspection import NotFiniteError
+from sfumato._tables.decisions import percent
 from sfumato.cli.methods import PARAMETERS, name_of, option_of
 from sfumato.estimators._base import BaseFuzzyClustering
 from sfumato.exceptions import (
@@ -33,6 +34,8 @@ from sfumato.exceptions import (
 from sfumato.memberships import Hard
 
 OPTIONS = {name: option_of(name) for name in (*PARAMETERS, "columns", "exclude", "key")} | {
+    "numbers": "--number",
+    "categories": "--category",
     "separator": "--separator",
     "decimal": "--decimal",
     "header": "--no-header",
@@ -45,13 +48,6 @@ that messages of the library name."""
 LARGEST_SHOWN = 20
 """Clusters listed on the screen, the largest first; chosen by hand to fit on one page. The file
 lists all."""
-
-
-SURE = 2 / 3
-"""Membership from which on a row is counted as sure: twice as much as in all other clusters
-together. Measured with CappedREFCMFS: 99 % of such rows have the right label on iris and wine (93
-and 98 % of all rows that are no outliers), 86 % on digits (79 %). With 0.9, a third of the rows of
-five clusters that are far apart would not be sure."""
 
 
 @dataclass(frozen=True)
@@ -247,6 +243,11 @@ def print_summary(summary: dict[str, Any], folder: Path) -> None:
         f"{given['file']}: {given['rows']} rows, {given['features']} features; "
         f"{summary['method']}{_chosen(summary)}"
     )
+    for each in given["columns"]:
+        gone = f"; {percent(each['missing'])} missing" if each["missing"] else ""
+        console.print(
+            f"  {each['column']}: {each['kind']}, {each['action']} ({each['reason']}){gone}"
+        )
     if given["ignored_columns"]:
         console.print(f"Ignored, no numbers: {', '.join(given['ignored_columns'])}")
     if "streamed" in summary:

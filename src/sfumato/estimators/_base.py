@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils import ClassifierTags
 
 from sfumato import _validation as validation
@@ -25,13 +25,15 @@ from sfumato._init import make_initializer
 from sfumato._init.base import Initializer
 from sfumato._mixture import Background, Mixture
 from sfumato._origin import central_point, medians
-from sfumato._outliers import limited_radii, radii_of, sample_rows, weighted_median
+from sfumato._outliers import limited_radii, radii_of, sample_rows, tails_of, weighted_median
 from sfumato._problem import Problem
 from sfumato._selection.choose import choose
 from sfumato._selection.record import Selection
+from sfumato._solvers.history import History
 from sfumato._solvers.online import AssignedSample, OnlineState, learn
 from sfumato._typing import Floats
 from sfumato._validation.batches import Batch
+from sfumato.estimators._documentation import DocumentedEstimator
 from sfumato.estimators._predictions import Predictions
 from sfumato.exceptions import ParameterError
 from sfumato.losses import Loss, Squared, resolve_loss
@@ -42,6 +44,7 @@ AGAIN = {
     "memberships_": "predict_membership(X)",
     "outlier_scores_": "score_outliers(X)",
     "outliers_": "score_outliers(X) > 1",
+    "probabilities_": "predict_proba(X).max(axis=1)",
 }
 """Results for the rows of a fit, and how to compute them again."""
 
@@ -78,7 +81,7 @@ class SampledRows(NamedTuple):
         return Mixture.of(distances, self.seen.labels, self.weights, radii, background)
 
 
-class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseEstimator):
+class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, DocumentedEstimator):
     """Estimator for any loss and membership rule; a subclass chooses them in ``_parts``."""
 
     def __init__(
@@ -95,6 +98,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         acceleration: str | None,
         decay: float,
         checkpoint: str | PathLike[str] | None,
+        mark_outliers: bool,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -107,6 +111,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self.acceleration = acceleration
         self.decay = decay
         self.checkpoint = checkpoint
+        self.mark_outliers = mark_outliers
 
     def _parts(self) -> tuple[str | Loss, str | Membership]:
         """Loss and membership rule, as names or objects."""
@@ -133,16 +138,16 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         Notes
         -----
         After a fit to a stream or dask collection, ``labels_``, ``memberships_``,
-        ``outlier_scores_`` and ``outliers_`` are lazy and refer to the data. Pickles and copies of
-        the estimator leave them out: use ``predict``, ``predict_membership`` and
-        ``score_outliers``.
+        ``probabilities_``, ``outlier_scores_`` and ``outliers_`` are lazy and refer to the data.
+        Pickles and copies of the estimator leave them out: use ``predict``, ``predict_membership``
+        and ``score_outliers``.
         """
         with validation.restored_on_failure(self):
             self._fit(X, y, sample_weight)
         return self
 
     def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, mark_outliers: bool = False
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, mark_outliers: bool | None = None
     ) -> Any:
         """Fit, and return the nearest center of each row.
 
@@ -152,16 +157,18 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-        mark_outliers : bool, default=False
-            Whether outliers get the label -1; ``labels_`` has their nearest center all the same.
+        mark_outliers : bool or None, default=None
+            Whether outliers get the label -1; None is the parameter ``mark_outliers`` of the
+            estimator, by which ``labels_`` goes in any case.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        marked = check_flag("mark_outliers", mark_outliers)
+        marked = self._marks(mark_outliers)
         self.fit(X, y, sample_weight=sample_weight)
-        return self.predict(X, mark_outliers=True) if marked else self.labels_
+        same = marked == self.mark_outliers
+        return self.labels_ if same else self.predict(X, mark_outliers=marked)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, beside what was learned before.
@@ -235,6 +242,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         auto = is_auto(self.n_clusters)
         resolve_membership(membership, validation.most_clusters(self), limited=auto)
         resolve_name("engine", self.engine, ENGINES)
+        check_flag("mark_outliers", self.mark_outliers)
         checkpoint = None if first_batch else self.checkpoint
         data = validation.fit_input(self, X, sample_weight, checksum=checkpoint is not None)
         self.selection_ = self._select(data) if auto else None
@@ -281,6 +289,9 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
             "n_features_in_": engine.n_features,
             "_origin_": engine.origin,
             "_mixture_": sampled.mixture(centers, radii),
+            "_tails_": tails_of(
+                sampled.seen.distances, sampled.seen.labels, sampled.weights, radii
+            ),
         }
 
     def _radius_limit(self, loss: Loss) -> float:
@@ -296,7 +307,7 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self.__dict__.update(found)
         self.cap_ = problem.loss.cutoff
         self.intrinsic_dimension_ = result.dimension
-        self.history_ = solution.history
+        self.history_ = History(solution.history)
         self.n_iter_ = max(1, len(solution.history) - 1)
         names = getattr(self, "feature_names_in_", None)
         self.stability_ = result.stability
@@ -308,15 +319,22 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
 
     def _describe(self, engine: Engine, assignment: Assignment) -> None:
         """Set the attributes of the rows that were learned last."""
-        self.labels_ = assignment.labels
         self.objective_ = assignment.objective
-        self.outlier_scores_ = engine.map(outputs.Scores(self._centers(), self.cluster_radii_))
+        self.outlier_scores_ = engine.map(self._scores_output())
         self.outliers_ = self.outlier_scores_ > outputs.OUTLIER
-        self.memberships_ = assignment.memberships
-        if self.loss_.bounded and is_lazy(self.memberships_):
+        self.labels_, self.memberships_ = assignment.labels, assignment.memberships
+        if is_lazy(self.memberships_):
+            self.labels_ = engine.map(self._labels_output(self.mark_outliers))
             self.memberships_ = engine.map(self._memberships_output())
-        elif self.loss_.bounded:
+            sure = outputs.Probabilities(self._centers(), self.cluster_radii_)
+            self.probabilities_ = engine.map(sure)
+            return
+        if self.mark_outliers:
+            self.labels_ = np.where(self.outliers_, np.int32(-1), self.labels_)
+        if self.loss_.bounded:
             self.memberships_ = outputs.without_entries(self.memberships_, self.outliers_)
+        self.probabilities_ = outputs.largest_entries(self.memberships_)
+        self.probabilities_[self.outliers_] = 0
 
     def _learn(self, batch: Batch) -> None:
         """Move the centers by a batch that is not the first, and set the attributes after it."""
@@ -333,12 +351,11 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, BaseE
         self.cluster_centers_ = centers.astype(dtype)
         radii = window.radii(len(centers), self._radius_limit(self.loss_))
         self.cluster_radii_ = limited_radii(radii, self.loss_)
-        self._mixture_ = Mixture.of(
-            *(window.distances, window.labels, window.weights),
-            *(self.cluster_radii_, self._mixture_.background),
-        )
+        seen = (window.distances, window.labels, window.weights, self.cluster_radii_)
+        self._mixture_ = Mixture.of(*seen, self._mixture_.background)
+        self._tails_ = tails_of(*seen)
         self._origin_ = origin
-        self.history_, self.n_iter_, self.outcome_ = (), 0, None
+        self.history_, self.n_iter_, self.outcome_ = History(), 0, None
         self.n_samples_seen_ += int(np.count_nonzero(data.weights_or_ones()))
         self._describe(engine, learned.assignment)
         warn_of_batch(self, learned.held, learned.far)

@@ -67,28 +67,33 @@ class FuzzyClustering(BaseFuzzyClustering):
         File to which ``fit`` writes its state, at most once a second, so that the same call resumes
         a fit that was killed and ends with the same bits. A file of other data or parameters is
         refused.
+    mark_outliers : bool, default=False
+        Whether ``labels_``, ``fit_predict`` and ``predict`` give -1 for outliers, as HDBSCAN does;
+        otherwise they give the nearest center.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     labels_ : ndarray of shape (n_samples,)
-        Nearest center of each row of the training data, also of outliers. This and the next four
-        attributes are those of the last batch after ``partial_fit``.
+        Nearest center of each row of the training data, also of outliers, unless ``mark_outliers``.
+        This and the next five attributes are those of the last batch after ``partial_fit``.
     memberships_ : csr_array of shape (n_samples, n_clusters)
         Memberships of the training data; those of a row sum to one. Under a bounded loss, such as
         :class:`Capped`, the rows of ``outliers_`` have no entries: they belong to no cluster. Under
         any other loss they have memberships like all rows.
+    probabilities_ : ndarray of shape (n_samples,)
+        Largest membership of each row of the training data; 0 for outliers, as from HDBSCAN.
     objective_ : float
         Objective at ``cluster_centers_``.
     outlier_scores_ : ndarray of shape (n_samples,)
-        Distance of each row of the training data to a center over the radius of its cluster, the
-        smallest of all clusters.
+        Outlier score of each row of the training data, which grows as rows like it become rare;
+        see ``score_outliers``.
     outliers_ : ndarray of shape (n_samples,), bool
         Rows with a score above 1: farther from every center than the radius of its cluster. Under a
         bounded loss, these include all rows beyond the cap of every center. Of Gaussian clusters of
-        a hundred rows or more, one row in 740 is among them by chance, give or take a factor of 2;
-        of small ones more.
+        50 rows or more, one row in 740 is among them by chance, give or take a factor of 2; of
+        smaller ones more.
     cluster_radii_ : ndarray of shape (n_clusters,)
         Robust radius of each cluster, in the units of the data, at most ``cap_``. It is ``cap_`` if
         a cluster has fewer than 5 rows; where that is infinite, NaN, and scores leave it out.
@@ -129,7 +134,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         Why this number, and what others the data supports; None if ``n_clusters`` was given.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features; exists only if ``X`` had names.
 
     Examples
@@ -158,6 +163,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         acceleration: str | None = "auto",
         decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
+        mark_outliers: bool = False,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -171,6 +177,7 @@ class FuzzyClustering(BaseFuzzyClustering):
             acceleration=acceleration,
             decay=decay,
             checkpoint=checkpoint,
+            mark_outliers=mark_outliers,
         )
         self.loss = loss
         self.membership = membership
@@ -215,6 +222,8 @@ class RSFKM(BaseFuzzyClustering):
         Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
     checkpoint : path or None, default=None
         File from which ``fit`` resumes, and to which it writes its state.
+    mark_outliers : bool, default=False
+        Whether outliers get the label -1.
 
     Attributes
     ----------
@@ -252,6 +261,7 @@ class RSFKM(BaseFuzzyClustering):
         acceleration: str | None = "auto",
         decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
+        mark_outliers: bool = False,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -265,6 +275,7 @@ class RSFKM(BaseFuzzyClustering):
             acceleration=acceleration,
             decay=decay,
             checkpoint=checkpoint,
+            mark_outliers=mark_outliers,
         )
         self.loss = loss
         self.gamma = gamma
@@ -303,6 +314,8 @@ class FuzzyCMeans(BaseFuzzyClustering):
         Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
     checkpoint : path or None, default=None
         File from which ``fit`` resumes, and to which it writes its state.
+    mark_outliers : bool, default=False
+        Whether outliers get the label -1.
 
     Attributes
     ----------
@@ -338,6 +351,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
         acceleration: str | None = "auto",
         decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
+        mark_outliers: bool = False,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -351,6 +365,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
             acceleration=acceleration,
             decay=decay,
             checkpoint=checkpoint,
+            mark_outliers=mark_outliers,
         )
         self.fuzzifier = fuzzifier
 

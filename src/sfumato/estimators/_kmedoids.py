@@ -16,12 +16,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +26,7 @@ from sfumato._data import Data, row_blocks
 from sfumato._distances import squared_distances
 from sfumato._origin import medians
 from sfumato._typing import Floats
+from sfumato.estimators._documentation import DocumentedEstimator
 from sfumato.exceptions import shown
 
 Indices = NDArray[np.integer]
@@ -42,7 +38,9 @@ TIE = 1e-10
 ten times the rounding error that ``squared_distances`` allows."""
 
 
-class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KMedoids(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DocumentedEstimator
+):
     r"""K-medoids clustering by the method of Park and Jun.
 
     A medoid is the row of a cluster with the smallest sum of distances to the rows of that cluster.

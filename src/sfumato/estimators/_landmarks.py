@@ -8,12 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +19,7 @@ from sfumato._data import Data
 from sfumato._origin import medians
 from sfumato._typing import Floats
 from sfumato.estimators import _landmark_graph as graph
+from sfumato.estimators._documentation import DocumentedEstimator
 from sfumato.exceptions import shown
 
 # These three were chosen on the six image sets of docs/reproduction.md.
@@ -38,7 +34,9 @@ METHODS = ("k-means", "random")
 """Ways to choose landmarks."""
 
 
-class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LandmarkSpectralEmbedding(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, DocumentedEstimator
+):
     r"""Spectral embedding by landmarks, in which clusters of any shape become compact.
 
     A bipartite graph connects each row to its nearest landmarks [1]_. Its affinity matrix ``Z`` has
@@ -82,7 +80,7 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Matrix from the affinities of a row to its coordinates, before normalization.
     bandwidth_, n_neighbors_ : float, int
         Values used, also if the parameter is "auto".
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
         Number of features, and their names if ``X`` has names.
 
     Notes
@@ -274,7 +272,7 @@ class LandmarkSpectralEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return tags
 
 
-class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
+class LandmarkSpectralClustering(ClusterMixin, DocumentedEstimator):
     """Spectral clustering by landmarks: K-means in the landmark spectral embedding.
 
     Clusters are rows that a chain of near rows connects, of any shape; time is linear in the number
@@ -302,7 +300,7 @@ class LandmarkSpectralClustering(ClusterMixin, BaseEstimator):
         Fitted embedding, with its landmarks and singular values.
     kmeans_ : sklearn.cluster.KMeans
         Fitted K-means of the embedded rows.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
         Number of features, and their names if ``X`` has names.
 
     Examples

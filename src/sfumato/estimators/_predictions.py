@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _validation as validation
 from sfumato._checks import check_flag
 from sfumato._engines import is_chunked, make_engine, outputs
-from sfumato._engines.base import Engine
+from sfumato._engines.base import Engine, ResidentEngine
+from sfumato._engines.tails import Tails
 from sfumato._mixture import LogDensity, Mixture
 from sfumato._problem import Problem
 from sfumato._typing import Floats
+from sfumato.estimators._explanation import OutlierExplanation
 from sfumato.losses import Loss
 from sfumato.memberships import Membership
 
@@ -39,25 +42,26 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
     engine: str
     n_threads: int | None
     _origin_: Floats
+    mark_outliers: bool
     _mixture_: Mixture
+    _tails_: Tails | None
 
-    def predict(self, X: Any, *, mark_outliers: bool = False) -> Any:
+    def predict(self, X: Any, *, mark_outliers: bool | None = None) -> Any:
         """Nearest center of each row, also of outliers; the lowest index wins a tie.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        mark_outliers : bool, default=False
-            Whether outliers, whose score exceeds 1, get the label -1, as from DBSCAN.
+        mark_outliers : bool or None, default=None
+            Whether outliers, whose score exceeds 1, get the label -1, as from DBSCAN; None is the
+            parameter ``mark_outliers`` of the estimator.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        marked = check_flag("mark_outliers", mark_outliers)
-        engine = self._engine_for(X)
-        radii = self.cluster_radii_ if marked else None
-        return engine.map(outputs.Labels(self._centers(), radii))
+        marked = self._marks(mark_outliers)
+        return self._engine_for(X).map(self._labels_output(marked))
 
     def predict_membership(self, X: Any) -> Any:
         """Memberships of each row, sparse.
@@ -181,10 +185,13 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
         return engine.assign(self._centers(), memberships=False).objective
 
     def score_outliers(self, X: Any) -> Any:
-        """Outlier score: distance to a center over the radius of its cluster, the smallest of all.
+        """Outlier score: the larger, the rarer are rows like this one.
 
-        Rows with a score above 1 are outliers; one of exactly 1 lies on the border of a cluster,
-        and belongs to it. Under a bounded loss, outliers have no memberships.
+        Rows with a score above 1 are outliers: they lie beyond the radius of every cluster, and
+        under a bounded loss they have no memberships. Among outliers, and among all other rows, the
+        score follows from a density with heavy tails: one Student-t distribution for each cluster,
+        weighted by its share of the rows. So the rows of a small cluster far from all others score
+        high, though it is dense. Scores of outliers grow like the distance.
 
         Parameters
         ----------
@@ -194,8 +201,48 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
         -------
         scores : ndarray of shape (n_samples,)
         """
-        engine = self._engine_for(X)
-        return engine.map(outputs.Scores(self._centers(), self.cluster_radii_))
+        return self._engine_for(X).map(self._scores_output())
+
+    def explain_outlier(self, x: Any) -> OutlierExplanation | list[OutlierExplanation]:
+        """Nearest cluster of a row, and the features by which the row differs from it.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,), or array-like or sparse matrix of several rows
+
+        Returns
+        -------
+        explanation : OutlierExplanation or list of them
+            One for a row of shape (n_features,), a list for several rows.
+        """
+        check_is_fitted(self)
+        if is_chunked(x):
+            raise TypeError("x is a stream or dask collection; explain_outlier takes some rows.")
+        single = not sp.issparse(x) and np.ndim(x) == 1
+        named = single and hasattr(x, "index") and hasattr(x, "to_frame")  # From a pandas frame.
+        rows = x.to_frame().T if named else [x] if single else x
+        engine = self._engine_for(rows)
+        assert isinstance(engine, ResidentEngine)
+        scores, labels = engine.map(self._scores_output()), engine.map(self._labels_output(False))
+        names = getattr(self, "feature_names_in_", None)
+        centers = self._centers()
+        values = engine.data.dense(slice(None))
+        made = [
+            OutlierExplanation.of(row, centers[label], int(label), float(score), names)
+            for row, label, score in zip(values, labels, scores, strict=True)
+        ]
+        return made[0] if single else made
+
+    def _marks(self, mark_outliers: bool | None) -> bool:
+        """Whether to mark outliers: as given, or as the estimator does."""
+        given = self.mark_outliers if mark_outliers is None else mark_outliers
+        return check_flag("mark_outliers", given)
+
+    def _scores_output(self) -> outputs.Scores:
+        return outputs.Scores(self._centers(), self.cluster_radii_, self._tails_)
+
+    def _labels_output(self, marked: bool) -> outputs.Labels:
+        return outputs.Labels(self._centers(), self.cluster_radii_ if marked else None)
 
     def _memberships_output(
         self, kind: type[outputs.Memberships] = outputs.Memberships

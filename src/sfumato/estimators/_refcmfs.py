@@ -51,6 +51,8 @@ class REFCMFS(BaseFuzzyClustering):
         Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
     checkpoint : path or None, default=None
         File from which ``fit`` resumes, and to which it writes its state.
+    mark_outliers : bool, default=False
+        Whether outliers get the label -1.
 
     Attributes
     ----------
@@ -94,6 +96,7 @@ class REFCMFS(BaseFuzzyClustering):
         acceleration: str | None = "auto",
         decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
+        mark_outliers: bool = False,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -107,6 +110,7 @@ class REFCMFS(BaseFuzzyClustering):
             acceleration=acceleration,
             decay=decay,
             checkpoint=checkpoint,
+            mark_outliers=mark_outliers,
         )
         self.n_active = n_active
         self.fuzzifier = fuzzifier
@@ -160,13 +164,15 @@ class CappedREFCMFS(BaseFuzzyClustering):
         Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
     checkpoint : path or None, default=None
         File from which ``fit`` resumes, and to which it writes its state.
+    mark_outliers : bool, default=False
+        Whether outliers get the label -1.
 
     Attributes
     ----------
     outliers_ : ndarray of shape (n_samples,), bool
         Rows of the training data that belong to no cluster: they lie farther from every center than
         the radius of its cluster, their score exceeds 1, and their row of ``memberships_`` is
-        empty. ``labels_`` has their nearest center.
+        empty. ``labels_`` has their nearest center, or -1 with ``mark_outliers=True``.
     cap_ : float
         Cap that was used.
     cluster_radii_ : ndarray of shape (n_clusters,)
@@ -215,6 +221,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
         acceleration: str | None = "auto",
         decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
+        mark_outliers: bool = False,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -228,6 +235,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
             acceleration=acceleration,
             decay=decay,
             checkpoint=checkpoint,
+            mark_outliers=mark_outliers,
         )
         self.cap = cap
         self.n_active = n_active
@@ -272,6 +280,8 @@ class SimREFCMFS(BaseFuzzyClustering):
         Share of the past that ``partial_fit`` forgets with each batch, in [0, 1).
     checkpoint : path or None, default=None
         File from which ``fit`` resumes, and to which it writes its state.
+    mark_outliers : bool, default=False
+        Whether outliers get the label -1.
 
     Attributes
     ----------
@@ -309,6 +319,7 @@ class SimREFCMFS(BaseFuzzyClustering):
         acceleration: str | None = "auto",
         decay: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
+        mark_outliers: bool = False,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -322,6 +333,7 @@ class SimREFCMFS(BaseFuzzyClustering):
             acceleration=acceleration,
             decay=decay,
             checkpoint=checkpoint,
+            mark_outliers=mark_outliers,
         )
         self.n_active = n_active
         self.fuzzifier = fuzzifier

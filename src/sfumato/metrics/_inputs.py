@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,9 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from sfumato._checks import is_number, number_of
 from sfumato._data import check_sparse
 from sfumato._typing import Floats
-from sfumato.exceptions import brief
+from sfumato.exceptions import brief, shown
 
 Rows: TypeAlias = Any
 """An ndarray or a csr_array, which has no type hints."""
@@ -138,3 +141,11 @@ def row_blocks(n_rows: int, n_numbers: int) -> Iterator[slice]:
     """Slices of rows such that a block with ``n_numbers`` a row stays small."""
     step = max(1, NUMBERS // n_numbers)
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def require_exponent(alpha: Any) -> None:
+    """Raise unless ``alpha`` is a finite number of at least 0."""
+    if not is_number(alpha, Real):
+        raise TypeError(f"alpha={shown(alpha)} is not a number; use 1.")
+    if not 0 <= number_of(alpha) < inf:
+        raise ValueError(f"alpha={shown(alpha)} must be finite and at least 0; use 1.")

@@ -1,24 +1,22 @@
 """How compact and separate clusters around centers are: indices that are linear in the rows.
 
-Each row belongs to its nearest center, so that a pass over the rows is enough, block by block.
+Each row belongs to its nearest center, so that one pass over the rows is enough, in memory, over a
+stream or on a dask cluster.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import pdist
 
-from sfumato._distances import squared_distances
+from sfumato._checks import require_number
 from sfumato._selection import indices
-from sfumato._selection.indices import ClusterSums
-from sfumato._typing import Floats
-from sfumato.metrics._inputs import Rows, _checked, row_blocks
+from sfumato.metrics._inputs import require_exponent
+from sfumato.metrics._sums import DistancesFrom, ask, totals_at
 
 
-def simplified_silhouette(X: Any, centers: ArrayLike) -> float:
+def simplified_silhouette(X: Any, centers: ArrayLike, radii: ArrayLike | None = None) -> float:
     r"""Mean silhouette with distances to centers in place of rows; larger is better.
 
     .. math:: \frac{1}{n} \sum_{i=1}^{n} \left(1 - \frac{a_i}{b_i}\right)
@@ -28,10 +26,13 @@ def simplified_silhouette(X: Any, centers: ArrayLike) -> float:
 
     Parameters
     ----------
-    X : array-like or CSR of shape (n_samples, n_features)
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
         Data.
     centers : array-like of shape (n_clusters, n_features)
         At least two.
+    radii : array-like of shape (n_clusters,), optional
+        Radii of the clusters, such as ``cluster_radii_``. Rows beyond all of them are outliers, and
+        are left out. By default, no rows are.
 
     Returns
     -------
@@ -49,11 +50,67 @@ def simplified_silhouette(X: Any, centers: ArrayLike) -> float:
     >>> round(simplified_silhouette([[0.0], [2.0], [9.0], [11.0]], [[1.0], [10.0]]), 4)
     0.8875
     """
-    sums, _, _ = _sums(X, centers)
-    return indices.silhouette(sums)
+    found, _, _ = totals_at(X, centers, radii)
+    return indices.silhouette(found.sums)
 
 
-def calinski_harabasz(X: Any, centers: ArrayLike) -> float:
+def simplified_fuzzy_silhouette(
+    X: Any,
+    centers: ArrayLike,
+    radii: ArrayLike | None = None,
+    fuzzifier: float = 2.0,
+    alpha: float = 1.0,
+) -> float:
+    r"""Mean simplified silhouette, clear memberships counting more; larger is better.
+
+    .. math::
+        \frac{\sum_{i=1}^{n} (u_{ip} - u_{iq})^\alpha \left(1 - a_i / b_i\right)}
+        {\sum_{i=1}^{n} (u_{ip} - u_{iq})^\alpha}
+
+    :math:`u_{ip}` and :math:`u_{iq}` are the largest and the second membership of row i under fuzzy
+    c-means [1]_, and :math:`a_i` and :math:`b_i` its distances to the nearest and the second center
+    [2]_. It takes a time linear in the rows, where :func:`fuzzy_silhouette` is quadratic.
+
+    Parameters
+    ----------
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
+        Data.
+    centers : array-like of shape (n_clusters, n_features)
+        At least two.
+    radii : array-like of shape (n_clusters,), optional
+        Radii of the clusters, such as ``cluster_radii_``. Rows beyond all of them are outliers, and
+        are left out. By default, no rows are.
+    fuzzifier : float, default=2.0
+        Exponent m > 1 of fuzzy c-means, from which memberships follow.
+    alpha : float, default=1.0
+        Exponent of the weights, at least 0; at 0 it is :func:`simplified_silhouette`.
+
+    Returns
+    -------
+    index : float
+        From 0 to 1.
+
+    References
+    ----------
+    .. [1] R. J. G. B. Campello, E. R. Hruschka, "A fuzzy extension of the silhouette width
+       criterion for cluster analysis", Fuzzy Sets and Systems 157, 2006.
+    .. [2] E. R. Hruschka, R. J. G. B. Campello, L. N. de Castro, "Evolving clusters in gene-
+       expression data", Information Sciences 176, 2006.
+
+    Examples
+    --------
+    >>> from sfumato.metrics import simplified_fuzzy_silhouette
+    >>> X = [[0.0], [2.0], [5.5], [9.0], [11.0]]  # The one in the middle does not count.
+    >>> round(simplified_fuzzy_silhouette(X, [[1.0], [10.0]]), 4)
+    0.8876
+    """
+    require_number("fuzzifier", fuzzifier, above=1, advice="use 2", finite=True)
+    require_exponent(alpha)
+    found, _, _ = totals_at(X, centers, radii, fuzzifier=float(fuzzifier), alpha=float(alpha))
+    return indices.fuzzy_silhouette(found.sums)
+
+
+def calinski_harabasz(X: Any, centers: ArrayLike, radii: ArrayLike | None = None) -> float:
     r"""Variance between clusters over that within them; larger is better.
 
     .. math:: \frac{\sum_k n_k \|b_k - \bar b\|^2 / (c - 1)}{\sum_i \|x_i - b_{k(i)}\|^2 / (n - c)}
@@ -63,10 +120,13 @@ def calinski_harabasz(X: Any, centers: ArrayLike) -> float:
 
     Parameters
     ----------
-    X : array-like or CSR of shape (n_samples, n_features)
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
         Data.
     centers : array-like of shape (n_clusters, n_features)
         At least two.
+    radii : array-like of shape (n_clusters,), optional
+        Radii of the clusters, such as ``cluster_radii_``. Rows beyond all of them are outliers, and
+        are left out. By default, no rows are.
 
     Returns
     -------
@@ -83,11 +143,11 @@ def calinski_harabasz(X: Any, centers: ArrayLike) -> float:
     >>> calinski_harabasz([[0.0], [2.0], [9.0], [11.0]], [[1.0], [10.0]])  # 81 / (4 / 2)
     40.5
     """
-    sums, _, centers = _sums(X, centers)
-    return indices.calinski_harabasz(sums, centers)
+    found, points, _ = totals_at(X, centers, radii)
+    return indices.calinski_harabasz(found.sums, points)
 
 
-def davies_bouldin(X: Any, centers: ArrayLike) -> float:
+def davies_bouldin(X: Any, centers: ArrayLike, radii: ArrayLike | None = None) -> float:
     r"""Mean over clusters of the worst overlap with another one; smaller is better.
 
     .. math:: \frac{1}{c} \sum_k \max_{l \ne k} \frac{s_k + s_l}{\|b_k - b_l\|}
@@ -97,10 +157,13 @@ def davies_bouldin(X: Any, centers: ArrayLike) -> float:
 
     Parameters
     ----------
-    X : array-like or CSR of shape (n_samples, n_features)
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
         Data.
     centers : array-like of shape (n_clusters, n_features)
         At least two.
+    radii : array-like of shape (n_clusters,), optional
+        Radii of the clusters, such as ``cluster_radii_``. Rows beyond all of them are outliers, and
+        are left out. By default, no rows are.
 
     Returns
     -------
@@ -116,24 +179,27 @@ def davies_bouldin(X: Any, centers: ArrayLike) -> float:
     >>> round(davies_bouldin([[0.0], [2.0], [9.0], [11.0]], [[1.0], [10.0]]), 4)  # 2 / 9
     0.2222
     """
-    sums, _, centers = _sums(X, centers)
-    return indices.davies_bouldin(sums, centers)
+    found, points, _ = totals_at(X, centers, radii)
+    return indices.davies_bouldin(found.sums, points)
 
 
-def pbm(X: Any, centers: ArrayLike) -> float:
+def pbm(X: Any, centers: ArrayLike, radii: ArrayLike | None = None) -> float:
     r"""Index of Pakhira, Bandyopadhyay and Maulik; larger is better.
 
     .. math:: \left(\frac{1}{c} \cdot \frac{E_1}{E_c} \cdot \max_{k, l} \|b_k - b_l\|\right)^2
 
     :math:`E_1` is the sum of the distances of all rows to their mean, and :math:`E_c` that to
-    their nearest centers [1]_.
+    their nearest centers [1]_. Data in chunks is read twice.
 
     Parameters
     ----------
-    X : array-like or CSR of shape (n_samples, n_features)
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
         Data.
     centers : array-like of shape (n_clusters, n_features)
         At least two.
+    radii : array-like of shape (n_clusters,), optional
+        Radii of the clusters, such as ``cluster_radii_``. Rows beyond all of them are outliers, and
+        are left out. By default, no rows are.
 
     Returns
     -------
@@ -150,31 +216,6 @@ def pbm(X: Any, centers: ArrayLike) -> float:
     >>> pbm([[0.0], [2.0], [9.0], [11.0]], [[1.0], [10.0]])  # (18 / 4 * 9 / 2) ** 2
     410.0625
     """
-    sums, rows, centers = _sums(X, centers)
-    mean = (np.ones(rows.shape[0]) @ rows)[None] / rows.shape[0]
-    spread = sum(_distances(rows[block], mean).sum() for block in row_blocks(rows.shape[0], 1))
-    return indices.pbm(sums, centers, float(spread))
-
-
-def _distances(rows: Rows, centers: Floats) -> Floats:
-    return np.sqrt(np.maximum(squared_distances(rows, centers), 0))
-
-
-def _sums(X: Any, centers: Any) -> tuple[ClusterSums, Rows, Floats]:
-    """Sums over the rows at the centers, and both as arrays."""
-    rows = _checked(X, "X", accept_sparse="csr", dtype=(np.float64, np.float32))
-    points: Floats = _checked(centers, "centers", dtype=np.float64)
-    if len(points) < 2 or points.shape[1] != rows.shape[1]:
-        raise ValueError(
-            f"centers has shape {points.shape} and X has {rows.shape[1]} columns; give at least "
-            "two centers with as many columns."
-        )
-    if not pdist(points).all():
-        raise ValueError("centers has equal rows; give centers that differ.")
-    found: ClusterSums | None = None
-    for block in row_blocks(rows.shape[0], len(points)):
-        distances = _distances(rows[block], points)
-        part = ClusterSums.of(distances, np.ones(len(distances)))
-        found = part if found is None else found.plus(part)
-    assert found is not None
-    return found, rows, points
+    found, points, known = totals_at(X, centers, radii)
+    spread = ask(X, DistancesFrom(found.mean, points, known), points)
+    return indices.pbm(found.sums, points, spread.value)

@@ -64,7 +64,7 @@ def nmi(
     .. math:: \mathrm{NMI} = \frac{I(y; \hat y)}{\operatorname{mean}(H(y), H(\hat y))}
 
     The value and the default mean are those of
-    :func:`sklearn.metrics.normalized_mutual_info_score`. The paper of REFCMFS divides by the larger
+    ``sklearn.metrics.normalized_mutual_info_score``. The paper of REFCMFS divides by the larger
     entropy, ``average="max"``. All four means are in use [1]_, so state the mean with
     the value.
 

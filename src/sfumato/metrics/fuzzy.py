@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from sfumato._checks import require_number
 from sfumato._distances import dense, squared_distances
+from sfumato._engines import is_chunked
 from sfumato._typing import Floats
 from sfumato.metrics._inputs import (
     Rows,
@@ -21,6 +22,7 @@ from sfumato.metrics._inputs import (
     check_pair,
     row_blocks,
 )
+from sfumato.metrics._sums import ScatterAt, ask, check_points
 
 
 def partition_coefficient(memberships: Any) -> float:
@@ -138,11 +140,12 @@ def xie_beni(X: Any, memberships: Any, centers: ArrayLike, fuzzifier: float = 2.
 
     Parameters
     ----------
-    X : array-like or CSR of shape (n_samples, n_features)
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
         Data.
-    memberships : array-like or sparse array of shape (n_samples, n_clusters)
+    memberships : array-like or sparse array of shape (n_samples, n_clusters), or None
         Shares of the clusters in each row; they sum to one. Rows of zeros, which are outliers, are
-        left out. There are two clusters or more.
+        left out. There are two clusters or more. None is for those of fuzzy c-means at the centers;
+        data in chunks, which is read once, needs it.
     centers : array-like of shape (n_clusters, n_features)
         Centers of the clusters.
     fuzzifier : float, default=2.0
@@ -166,6 +169,16 @@ def xie_beni(X: Any, memberships: Any, centers: ArrayLike, fuzzifier: float = 2.
     >>> round(xie_beni(X, memberships, centers=[[1.0], [10.0]]), 4)  # 4 / (4 * 81)
     0.0123
     """
+    if memberships is None:
+        _require_fuzzifier(fuzzifier)
+        points = check_points(centers, 2, distinct=False)
+        scatter, weight = ask(X, ScatterAt(points, float(fuzzifier)), points).value
+        least = float(pdist(points, "sqeuclidean").min())
+        return float(scatter / (weight * least)) if least > 0 else inf
+    if is_chunked(X):
+        raise ValueError(
+            "memberships must be None for data in chunks, so that they follow from the centers."
+        )
     X, memberships, centers = _check_all(X, memberships, centers, fuzzifier, least=2)
     gap = float(pdist(centers, "sqeuclidean").min())
     if gap == 0:
@@ -232,11 +245,15 @@ def _mean(X: Rows) -> Floats:
     return np.ones(X.shape[0]) @ X / X.shape[0] if sp.issparse(X) else X.mean(0, dtype=np.float64)
 
 
+def _require_fuzzifier(fuzzifier: Any) -> None:
+    require_number("fuzzifier", fuzzifier, above=1, advice="use 2, or that of the fit", finite=True)
+
+
 def _check_all(
     X: Any, memberships: Any, centers: Any, fuzzifier: Any, least: int = 1
 ) -> tuple[Rows, Rows, Floats]:
     """X, the memberships and the centers, in the forms to work with."""
-    require_number("fuzzifier", fuzzifier, above=1, advice="use 2, or that of the fit", finite=True)
+    _require_fuzzifier(fuzzifier)
     X, memberships = check_pair(X, memberships, least)
     return X, memberships, check_centers(centers, X, memberships)
 

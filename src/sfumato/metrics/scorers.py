@@ -1,8 +1,11 @@
 """Scorers for searches over parameters without labels, such as scikit-learn's ``GridSearchCV``.
 
-Objectives do not compare between numbers of clusters, losses, fuzzifiers or caps. What does is
-:func:`silhouette_scorer`, and ``estimator.score``, the mean log-density of rows under clusters and
-outliers, which a search uses by default.
+Objectives do not compare between numbers of clusters, losses, fuzzifiers or caps. What does:
+
+- ``estimator.score``, the mean log-density of rows under clusters and outliers, which a search uses
+  by default: all parameters;
+- :func:`bic_scorer`: ``n_clusters`` and ``cap``, and it can prefer one cluster;
+- :func:`silhouette_scorer`: ``n_clusters`` and ``cap``.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.metrics.centers import simplified_silhouette
+from sfumato.metrics.criteria import bic_and_weight
 
 
 def silhouette_scorer(estimator: Any, X: Any, y: Any = None) -> float:
@@ -55,3 +59,39 @@ def silhouette_scorer(estimator: Any, X: Any, y: Any = None) -> float:
     rows = X[inside] if hasattr(X, "shape") else np.asarray(X)[inside]
     index = simplified_silhouette(rows, estimator.cluster_centers_[used])
     return index * float(inside.mean())
+
+
+def bic_scorer(estimator: Any, X: Any, y: Any = None) -> float:
+    """Bayesian information criterion with outliers, per row; see :func:`robust_bic`.
+
+    It sees centers and radii, so it compares ``n_clusters`` and ``cap``; for ``fuzzifier`` and
+    ``n_active``, which say how soft memberships are, use ``estimator.score``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like or CSR of shape (n_samples, n_features), Stream or dask collection
+    y : None
+        Ignored.
+
+    Returns
+    -------
+    score : float
+        Larger is better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sfumato import CappedREFCMFS
+    >>> from sfumato.metrics import bic_scorer
+    >>> X = np.random.RandomState(0).normal(size=(300, 2))
+    >>> grid = {"n_clusters": [1, 2, 3, 4]}
+    >>> search = GridSearchCV(CappedREFCMFS(random_state=0), grid, scoring=bic_scorer, cv=3)
+    >>> search.fit(X).best_params_
+    {'n_clusters': 1}
+    """
+    radii = estimator.cluster_radii_
+    value, weight = bic_and_weight(X, estimator.cluster_centers_, radii, common=False)
+    return value / weight

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from math import inf
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato._checks import is_number, number_of
 from sfumato._distances import dense, squared_distances
 from sfumato._typing import Floats
-from sfumato.exceptions import shown
-from sfumato.metrics._inputs import Rows, check_pair, row_blocks
+from sfumato.metrics._inputs import Rows, check_pair, require_exponent, row_blocks
 
 SIDE = 1000
 """Rows along each side of a tile of distances, 8 MB. Chosen by hand; at a power of two, transposing
@@ -71,7 +67,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, memberships, alpha=0), 3)
     0.624
     """
-    _require_exponent(alpha)
+    require_exponent(alpha)
     X, memberships = check_pair(X, memberships, least=2)
     labels, clearness = _labels_and_clearness(memberships)
     if np.all(labels == labels[0]):
@@ -85,12 +81,35 @@ def fuzzy_silhouette(X: Any, memberships: Any, alpha: float = 1.0) -> float:
     return float(np.average(_silhouettes(X, labels), weights=weights))
 
 
-def _require_exponent(alpha: Any) -> None:
-    """Raise unless ``alpha`` is a finite number of at least 0."""
-    if not is_number(alpha, Real):
-        raise TypeError(f"alpha={shown(alpha)} is not a number; use 1.")
-    if not 0 <= number_of(alpha) < inf:
-        raise ValueError(f"alpha={shown(alpha)} must be finite and at least 0; use 1.")
+def fuzzy_silhouette_samples(X: Any, memberships: Any) -> Floats:
+    """Silhouette of each row in the cluster of its largest membership.
+
+    Parameters
+    ----------
+    X : array-like or CSR of shape (n_samples, n_features)
+        Data.
+    memberships : array-like or sparse array of shape (n_samples, n_clusters)
+        As for :func:`fuzzy_silhouette`, which is a weighted mean of these.
+
+    Returns
+    -------
+    silhouettes : ndarray of shape (n_samples,)
+        From -1 to 1; NaN for rows of zero memberships, which are outliers, and for all rows if
+        only one cluster has members.
+
+    Examples
+    --------
+    >>> from sfumato.metrics import fuzzy_silhouette_samples
+    >>> fuzzy_silhouette_samples([[0.0], [1.0], [9.0]], [[1, 0], [1, 0], [0, 1]]).round(2)
+    array([0.89, 0.88, 0.  ])
+    """
+    rows, checked = check_pair(X, memberships, least=2)
+    labels, _ = _labels_and_clearness(checked)
+    sums = memberships.sum(axis=1) if sp.issparse(memberships) else np.sum(memberships, axis=1)
+    found = np.full(np.asarray(sums).size, np.nan)
+    if not np.all(labels == labels[0]):
+        found[np.asarray(sums).ravel() > 0] = _silhouettes(rows, labels)
+    return found
 
 
 def _labels_and_clearness(memberships: Rows) -> tuple[NDArray[np.intp], Floats]:

@@ -97,51 +97,57 @@ class CsvStream(FileStream):
         return self._schema.gather(self._batches(path, head), rows, ring, str(path))
 
     def _batches(self, path: Path, head: Head) -> Iterator[Any]:
-        import pyarrow as pa
-
-        if not head.sample:
-            return  # There are no rows, and the line of names may lack its end.
         types = column_types(head, self._schema.numeric)
-        done = 0
-        try:
-            for batch in self._open(path, head, types):
-                yield batch
-                done += batch.num_rows
-        except pa.ArrowInvalid as error:
-            raise _find_error(path, self._form, head, types, done) or StreamError(
-                f"{path} cannot be read as csv after {done} rows ({one_line(error)}); check it."
-            ) from error
-        except OSError as error:
-            raise StreamError(
-                f"{path} cannot be read after {done} rows ({one_line(error)}); the file is cut "
-                "short or damaged: write it again."
-            ) from error
+        # Identifiers as they are written: 007 stays 007, NA stays NA.
+        text = [] if self._schema.ids is None else [self._schema.ids]
+        return csv_batches(path, self._form, head, types, text)
 
-    def _open(self, path: Path, head: Head, types: dict[str, str]) -> Any:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
 
-        arrow_types = {name: pa.type_for_alias(kind) for name, kind in types.items()}
-        if self._schema.ids is not None:  # As they are written: 007 stays 007, NA stays NA.
-            arrow_types[self._schema.ids] = pa.string()
-        # One thread, and in order: errors come after the rows before them.
-        return arrow_csv.open_csv(
-            path,
-            read_options=arrow_csv.ReadOptions(
-                use_threads=False,
-                block_size=max(BLOCK_BYTES, 16 * head.longest),
-                column_names=head.fields,
-                skip_rows=head.lines,
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=self._form.separator, newlines_in_values=True
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=list(arrow_types),
-                column_types=arrow_types,
-                decimal_point=self._form.decimal,
-            ),
-        )
+def csv_batches(
+    path: Path, form: Format, head: Head, types: dict[str, str], text: Sequence[str]
+) -> Iterator[Any]:
+    """Yield record batches of a file: columns of some types, and others as they are written."""
+    import pyarrow as pa
+
+    if not head.sample:
+        return  # There are no rows, and the line of names may lack its end.
+    arrow_types = {name: pa.type_for_alias(kind) for name, kind in types.items()}
+    arrow_types |= dict.fromkeys(text, pa.string())
+    done = 0
+    try:
+        for batch in _open(path, form, head, arrow_types):
+            yield batch
+            done += batch.num_rows
+    except pa.ArrowInvalid as error:
+        raise _find_error(path, form, head, types, done) or StreamError(
+            f"{path} cannot be read as csv after {done} rows ({one_line(error)}); check it."
+        ) from error
+    except OSError as error:
+        raise StreamError(
+            f"{path} cannot be read after {done} rows ({one_line(error)}); the file is cut "
+            "short or damaged: write it again."
+        ) from error
+
+
+def _open(path: Path, form: Format, head: Head, arrow_types: dict[str, Any]) -> Any:
+    from pyarrow import csv as arrow_csv
+
+    # One thread, and in order: errors come after the rows before them.
+    return arrow_csv.open_csv(
+        path,
+        read_options=arrow_csv.ReadOptions(
+            use_threads=False,
+            block_size=max(BLOCK_BYTES, 16 * head.longest),
+            column_names=head.fields,
+            skip_rows=head.lines,
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=list(arrow_types),
+            column_types=arrow_types,
+            decimal_point=form.decimal,
+        ),
+    )
 
 
 def _features(path: Path, head: Head, form: Format, choice: ColumnSelection) -> tuple[str, ...]:

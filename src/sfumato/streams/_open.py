@@ -152,7 +152,7 @@ def _paths(source: Any) -> list[Path]:
     given = source if isinstance(source, (list, tuple)) else [source]
     if not all(isinstance(item, (str, os.PathLike)) for item in given):
         return []
-    return [path for item in given for path in _files(Path(item))]
+    return [path for item in given for path in table_files(Path(item))]
 
 
 def _open_object(
@@ -232,7 +232,7 @@ def _refuse_names(choice: ColumnSelection, what: str) -> None:
 
 def table_columns(path: Path, form: Format) -> TableColumns | None:
     """Columns of a file, or of the first file of a folder; None for files of arrays."""
-    first = _files(path)[0]
+    first = table_files(path)[0]
     kind = file_kind(first)
     if kind == "csv":
         return csv_columns(read_head(first, form), form)
@@ -258,7 +258,7 @@ def file_kind(path: Path) -> str:
     )
 
 
-def _files(path: Path) -> list[Path]:
+def table_files(path: Path) -> list[Path]:
     """The path itself, or the Parquet files of a folder, sorted by name."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; check the path.")

@@ -65,24 +65,29 @@ class ParquetStream(FileStream):
         return self._schema.gather(batches, rows, ring, str(self.paths[index]))
 
     def _batches(self, path: Path, rows: int) -> Iterator[Any]:
-        import pyarrow as pa
+        return parquet_batches(path, rows, self._schema.columns)
 
-        done = group = count = 0
-        try:
-            with _open(path) as file:
-                count = file.num_row_groups
-                for group in range(count):  # One by one, so that an error has its number.
-                    # One thread: the others are for the consumer.
-                    for batch in file.iter_batches(
-                        rows, [group], columns=self._schema.columns, use_threads=False
-                    ):
-                        yield batch
-                        done += batch.num_rows
-        except (OSError, pa.ArrowException) as error:
-            raise StreamError(
-                f"{path} cannot be read from row {done} (counting from 0) on, in row group {group} "
-                f"of {count} ({one_line(error)}); the file is damaged: write it again."
-            ) from error
+
+def parquet_batches(path: Path, rows: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield record batches of some columns of a file, of at most so many rows."""
+    import pyarrow as pa
+
+    done = group = count = 0
+    try:
+        with _open(path) as file:
+            count = file.num_row_groups
+            for group in range(count):  # One by one, so that an error has its number.
+                # One thread: the others are for the consumer.
+                for batch in file.iter_batches(
+                    rows, [group], columns=list(columns), use_threads=False
+                ):
+                    yield batch
+                    done += batch.num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise StreamError(
+            f"{path} cannot be read from row {done} (counting from 0) on, in row group {group} "
+            f"of {count} ({one_line(error)}); the file is damaged: write it again."
+        ) from error
 
 
 def _open(path: Path) -> Any:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+import zarr
 from click.testing import CliRunner
 from pyarrow import parquet
 from sklearn.metrics import adjusted_rand_score
@@ -317,8 +318,9 @@ class TestErrors:
     def test_csv_with_a_word(self, frame, line):
         frame["b"] = frame["b"].astype(object)
         frame.loc[line - 2, "b"] = "high"
-        self.check(write(frame, "csv"), f"rows.csv, line {line}, column 'b': 'high' is no number",
-                   "--exclude b")  # fmt: skip
+        words = ("--exclude", "name", "--non-numeric", "error")
+        expected = f"rows.csv, line {line}, column 'b': 'high' is no number"
+        self.check(write(frame, "csv"), expected, "--exclude b", words=words)
 
     def test_csv_with_a_column_too_many(self, frame):
         lines = Path(write(frame, "csv")).read_text().splitlines()
@@ -337,7 +339,7 @@ class TestErrors:
     )
     def test_nan(self, frame, kind, where):
         frame.loc[1234, "c"] = np.nan
-        words = ["--exclude", "x3" if kind == "npy" else "name"]
+        words = ["--exclude", "x3" if kind == "npy" else "name", "--non-numeric", "error"]
         self.check(
             write(frame, kind), f"{where}: a missing value (NaN); fill in", "--exclude", words=words
         )
@@ -345,7 +347,8 @@ class TestErrors:
     def test_text_is_named_as_in_memory(self, frame):
         for kind in ("csv", "parquet", "folder"):
             path = write(frame, kind)
-            self.check(path, "hold no numbers: 'name'", "--non-numeric ignore", words=())
+            words = ("--non-numeric", "error")
+            self.check(path, "hold no numbers: 'name'", "--non-numeric ignore", words=words)
             self.check(path, "no column 'nme'; did you mean 'name'?", words=("--exclude", "nme"))
 
     def test_parameters_are_named_as_options(self, frame):
@@ -379,3 +382,17 @@ class TestErrors:
         Path("rows-clusters").mkdir()
         Path("rows-clusters/labels.csv").write_text("precious")
         self.check(write(frame, "csv"), "already holds labels.csv", "--force")
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "pq", "zarr"])
+def test_other_kinds_of_files_are_streamed(ending, frame):
+    name, columns = f"rows.{ending}", frame[list("abc")]
+    if ending == "csv.gz":
+        columns.to_csv(name, index=False)
+    elif ending == "pq":
+        columns.to_parquet(name)
+    else:
+        zarr.create_array(name, shape=columns.shape, chunks=(100, 3), dtype=float)[:] = (
+            columns.to_numpy()
+        )
+    assert "Streamed in" in run(name).stdout

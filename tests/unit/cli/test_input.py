@@ -19,6 +19,7 @@ from sfumato.cli.output import (
     write_rows,
 )
 from sfumato.exceptions import StreamError, UserError
+from tests.tables import read_exact
 
 NUMBERS = pd.DataFrame({"a": [1.5, 2.5, 0.1 + 0.2], "b": [4, 5, 6], "flag": [True, False, True]})
 MIXED = NUMBERS.assign(name=["NA", "007", "x"])
@@ -292,7 +293,7 @@ class TestFrames:
         counts = write_rows(paths[:2], results, "who", len(centers))
         write_centers(paths[2], ("cluster", "a,b"), centers)
         assert (counts.sizes, counts.outliers, counts.sure) == ([1, 0, 1], 0, 2)
-        read = pd.read_parquet if ending == "parquet" else pd.read_csv
+        read = pd.read_parquet if ending == "parquet" else read_exact
         labels, memberships, written = map(read, paths)
         assert labels.to_dict("list") == {
             "who": ["x", "y, z"],

@@ -216,7 +216,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("words", "fragments"),
         [
-            ([], ["'name'", "--non-numeric ignore", "--exclude"]),
+            (["--non-numeric", "error"], ["'name'", "--non-numeric ignore", "--exclude"]),
             (["--n-clusters", "many"], ["'many' is neither a whole number nor auto"]),
             (["--n-clusters", 3, "--color", "red"], ["--color", "see sfumato cluster --help"]),
             (
@@ -227,7 +227,8 @@ class TestErrors:
             (["--n-clusters", 3, "--seed", -1], ["--seed"]),
             (["--n-clusters", 3, "--format", "xlsx"], ["'xlsx'", "'csv'", "'parquet'"]),
             (["--n-clusters", 3, "--separator", "::"], ["--separator '::' is not one character"]),
-            (["--n-clusters", 3], ["'name'", "--non-numeric ignore", "--exclude"]),
+            (["--n-clusters", 3, "--scale", "minmax"], ["'minmax'", "'robust'"]),
+            (["--n-clusters", 3, "--number", "nme"], ["no column 'nme'; did you mean 'name'?"]),
             (["--n-clusters", 3, "--exclude", "nme"], ["no column 'nme'; did you mean 'name'?"]),
         ],
         ids=lambda words: " ".join(map(str, words[-2:])) or "nothing",
@@ -256,7 +257,8 @@ class TestErrors:
         frame = pd.DataFrame(blobs[0], columns=["max_iter", "checkpoint"])
         frame.loc[3, "checkpoint"] = np.nan
         frame.to_csv("tol/n_init.csv", index=False)
-        result = run("cluster", "tol/n_init.csv", "-k", 2, "--memory", memory)
+        words = ["-k", 2, "--memory", memory, "--non-numeric", "error"]
+        result = run("cluster", "tol/n_init.csv", *words)
         assert_fails(result, " tol/n_init.csv", "column 'checkpoint'")
         assert "--tol" not in result.stderr
         assert "--checkpoint" not in result.stderr
@@ -319,8 +321,23 @@ class TestDemo:
             picture = Path("sfumato-demo", name)
             assert str(picture) in result.stdout
             assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-        assert len(names_here("sfumato-demo")) == 2
+        for name in ("digits.html", "customers.html"):
+            page = Path("sfumato-demo", name)
+            assert str(page) in result.stdout
+            assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+        assert len(names_here("sfumato-demo")) == 5
         assert_fails(run("demo"), "sfumato-demo already holds convergence.png, memberships.png")
+
+    def test_demo_opens_its_reports(self, monkeypatch):
+        opened = []
+        monkeypatch.setattr("webbrowser.open", opened.append)
+        result = run("demo", "--open")
+        assert result.exit_code == 0, result.output
+        assert [address.rpartition("/")[2] for address in opened] == [
+            "digits.html",
+            "customers.html",
+        ]
+        assert all(address.startswith("file://") for address in opened)
 
 
 class TestProcess:

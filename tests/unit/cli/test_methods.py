@@ -119,7 +119,11 @@ def test_a_file_of_equal_rows_is_said_to_be_one(method, streamed, monkeypatch):
     if streamed:
         monkeypatch.setattr(cluster, "memory_of_whole", lambda *_: 1 << 60)
     Path("rows.csv").write_text("a,b\n" + 40 * "1,2\n")
-    result = run("--method", method)
+    refused = run("--method", method)
+    assert refused.exit_code == 2
+    assert "a: constant" in refused.stderr
+    assert "Name columns in --number or --category" in refused.stderr
+    result = run("--method", method, "--number", "a", "--number", "b")
     assert result.exit_code == 0
     assert result.stderr.count("warning:") == 1
     assert "only 1 distinct row of positive weight, fewer than --n-clusters 3" in result.stderr

@@ -12,6 +12,7 @@ from pandas.testing import assert_frame_equal
 import sfumato
 from sfumato.cli import main as cli
 from sfumato.cli import memory
+from tests.tables import read_exact
 from tests.unit.cli.test_main import assert_fails, names_here
 
 MODEL = "train-clusters/model.sfumato"
@@ -51,7 +52,7 @@ def written(folder, kind="csv"):
     paths = [f"{folder}/{name}.{kind}" for name in ("labels", "memberships")]
     if kind == "parquet":
         return [pd.read_parquet(path) for path in paths]
-    return [pd.read_csv(path, engine="python") for path in paths]
+    return [read_exact(path) for path in paths]
 
 
 class TestPredict:

@@ -36,6 +36,12 @@ def test_trend():
     assert str(steady).endswith("fell by 1.0e-04 of its value (stops at 2e-06)")
 
 
+def test_the_number_that_is_tried_is_shown():
+    progress = FitProgress(1e-7)
+    progress.count(12, 30)
+    assert progress.bar.tasks[0].description == "number of clusters: K = 12 of 30"
+
+
 def test_every_pass_is_told_once():
     class Counting(FitProgress):
         ends = 0

@@ -55,6 +55,8 @@ def working_calls(dtype):
         "assign": shared | loss | weights | rule | labels | offsets | entries,
         "distances": shared | {"out": per_pair},
         "scaled_distances": shared | {"units": doubles, "out": per_row},
+        "rarities": shared
+        | {"scales": doubles, "weights": doubles, "power": 7.0, "out": np.ones(N_ROWS)},
         "update_costs": shared | loss | {"costs": per_row},
         "candidate_costs": shared | loss | weights | costs,
     }
@@ -117,7 +119,7 @@ def test_types_and_layouts(name, key, dtype):
 def test_arrays_that_are_written_are_writable(name, key):
     given = working_calls(np.float64)[name][key].copy()
     given.flags.writeable = False
-    only_read = {"centers", "weights", "units", "offsets"} | (
+    only_read = {"centers", "weights", "units", "scales", "offsets"} | (
         {"costs"} if name == "candidate_costs" else set()
     )
     if key in only_read:
@@ -129,7 +131,7 @@ def test_arrays_that_are_written_are_writable(name, key):
 
 @every_pass
 def test_rows_of_the_other_precision(name):
-    if name != "sweep":  # It writes doubles for rows of either.
+    if name not in ("sweep", "rarities"):  # They write doubles for rows of either.
         with pytest.raises(TypeError, match="incompatible function arguments"):
             call(name, np.float64, rows=dense(np.float32))
 

@@ -290,7 +290,7 @@ def test_the_record_says_it_all() -> None:
         "warnings": [{"category": "CollapseWarning", "message": "all are alike."}],
     }
     assert pickle.loads(pickle.dumps(outcome)) == outcome
-    assert repr(outcome).startswith("Outcome(reason=<StopReason.CONVERGED")
+    assert repr(outcome) == "Outcome(CONVERGED, warnings=1, stability=0.5)"
 
 
 def test_the_limit_of_iterations_is_said_once_in_words() -> None:

@@ -85,11 +85,9 @@ def test_bad_centers_are_an_error(index: Callable[..., float], centers: Any) -> 
 def test_sums_add_up() -> None:
     distances, weights = np.random.default_rng(0).random((20, 3)), np.arange(20.0)
     whole = ClusterSums.of(distances, weights)
-    parts = ClusterSums.of(distances[:7], weights[:7]).plus(
-        ClusterSums.of(distances[7:], weights[7:])
-    )
-    for mine, its in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(mine, its)
+    parts = ClusterSums.of(distances[:7], weights[:7]) + ClusterSums.of(distances[7:], weights[7:])
+    for name, value in vars(whole).items():
+        np.testing.assert_allclose(value, getattr(parts, name))
     assert parts.total == weights.sum()
 
 

@@ -20,6 +20,7 @@ from sfumato.paper.results import (
     verdict,
 )
 from sfumato.paper.tables import NOTHING, Entry, markdown, tables
+from tests.tables import read_exact
 from tests.unit.paper import made
 
 
@@ -139,7 +140,7 @@ def test_tally_counts_the_rows_that_the_paper_has():
 
 def test_csv_is_read_back_by_pandas(results):
     given = lines(results, made.experiment())
-    frame = pd.read_csv(io.StringIO(to_csv(given)), keep_default_na=False, na_values=[""])
+    frame = read_exact(io.StringIO(to_csv(given)), keep_default_na=False, na_values=[""])
     assert list(frame.columns) == list(Line._fields)
     assert len(frame) == len(given)
     back = [

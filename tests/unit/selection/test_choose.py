@@ -70,8 +70,15 @@ def test_long_clusters_are_not_divided() -> None:
     X = rng.normal(size=(900, 2)) * [5, 1] + centers[np.arange(900) % 3]
     found = select_n_clusters(X)
     assert found.n_clusters == 3
-    assert "long, bent or uneven" in found.reason
-    assert any(each.n_clusters > 3 for each in found.alternatives)
+    assert "as many long components" in found.reason
+
+
+def test_uniform_clusters_are_not_divided() -> None:
+    rng = np.random.RandomState(0)
+    X = 2 * rng.uniform(-1, 1, size=(900, 2)) + 6 * np.eye(3, 2)[np.arange(900) % 3]
+    found = select_n_clusters(X)
+    assert found.n_clusters == 3
+    assert "light tails" in found.reason
 
 
 @pytest.mark.parametrize("X", [[[1.0, 2.0]] * 7, [[3.0]]], ids=["equal rows", "one row"])
@@ -107,7 +114,9 @@ def test_the_same_bits_for_any_number_of_threads(
     X: np.ndarray, selection: Selection, n_threads: int
 ) -> None:
     found = select_n_clusters(X, CappedREFCMFS(n_threads=n_threads))
-    assert_array_equal(found.scores["bic"], selection.scores["bic"])
+    for name, values in selection.scores.items():
+        assert_array_equal(found.scores[name], values, err_msg=name)
+    assert str(found) == str(selection)
 
 
 def test_the_same_for_a_stream_and_for_dask(X: np.ndarray, selection: Selection) -> None:
@@ -115,7 +124,24 @@ def test_the_same_for_a_stream_and_for_dask(X: np.ndarray, selection: Selection)
     for rows in (sfumato.stream(X, chunk_rows=100), da.from_array(X, chunks=(150, 3))):
         found = select_n_clusters(rows)
         assert found.n_clusters == selection.n_clusters
-        np.testing.assert_allclose(found.scores["bic"], selection.scores["bic"], rtol=1e-6)
+        for name, values in selection.scores.items():
+            np.testing.assert_allclose(found.scores[name], values, rtol=1e-6, err_msg=name)
+
+
+def test_the_same_bits_for_any_number_of_workers(X: np.ndarray) -> None:
+    da = pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("distributed")
+    found = []
+    for n_workers in (1, 2):
+        with (
+            distributed.LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster),
+        ):
+            found.append(select_n_clusters(da.from_array(X, chunks=(150, 3))))
+    for name, values in found[0].scores.items():
+        assert_array_equal(found[1].scores[name], values, err_msg=name)
 
 
 def test_a_stream_is_read_once_more_than_to_inspect_it(X: np.ndarray) -> None:
@@ -202,6 +228,13 @@ def test_record(selection: Selection) -> None:
     json.dumps(selection.to_dict(), allow_nan=False)
     assert repr(selection).startswith("Selection(n_clusters=4, candidates=1..")
     assert isinstance(selection.plot(), Figure)
+    preferred = selection.preferred
+    assert set(preferred) == set(frame.columns)
+    assert preferred["davies_bouldin"] == frame["davies_bouldin"].idxmin()
+    assert preferred["gap"] == frame["gap"].idxmax() == 4
+    strong = frame.index[frame["prediction_strength"] >= 0.8]
+    assert preferred["prediction_strength"] == strong.max() == 4
+    assert not frame[["bic", "bic_common_width", "gap", "prediction_strength"]].isna().any().any()
 
 
 def test_html_has_a_curve_and_is_escaped(selection: Selection) -> None:
@@ -218,5 +251,6 @@ def test_the_reason_says_where_criteria_disagree() -> None:
     centers = np.array([[0.0, 0], [6, 0], [60, 0], [66, 0]])
     found = select_n_clusters(rng.normal(size=(600, 2)) + centers[np.arange(600) % 4])
     assert found.n_clusters == 4
-    assert "Other criteria disagree: the silhouette 2" in found.reason
+    assert "Other criteria disagree: " in found.reason
+    assert "the silhouette 2" in found.reason
     assert Alternative(2, "coarser: the silhouette is highest.") in found.alternatives

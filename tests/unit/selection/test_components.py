@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import cauchy, multivariate_normal, multivariate_t, uniform
+from scipy.stats import cauchy, gennorm, multivariate_normal, multivariate_t, uniform
 
 from sfumato._selection.components import (
+    FAINT,
     Components,
     Outliers,
+    axes_of,
     bic,
     cluster_log_density,
+    contrast,
     expect,
     fit,
     maximize,
+    outliers_with,
+    penalty,
+    surrounding,
 )
+from sfumato._selection.path import Path
 from sfumato._selection.proposals import add_dense, divide, one_less
 from sfumato._selection.rows import Rows, jittered, project, weighted_quantiles
 
@@ -43,10 +50,123 @@ def two(rows: Rows, shape: float = np.inf) -> Components:
 @pytest.mark.parametrize("shape", [np.inf, 3.0])
 def test_densities_are_those_of_scipy(rows: Rows, shape: float) -> None:
     squares = ((rows.values - rows.values[0]) ** 2).sum(axis=1)
-    found = cluster_log_density(squares[:, None], np.array([0.7]), 3, shape)[:, 0]
+    found = cluster_log_density(squares / 0.49, 3, shape) - 3 * np.log(0.7)
     mean, cov = rows.values[0], 0.49 * np.eye(3)
     law = multivariate_normal(mean, cov) if np.isinf(shape) else multivariate_t(mean, cov, df=shape)
     assert_allclose(found, law.logpdf(rows.values))
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0, 4.0])
+def test_lighter_tails_are_those_of_scipy(power: float) -> None:
+    places = np.linspace(-2, 2, 21)
+    law = gennorm(2 * power, scale=2 ** (1 / (2 * power)))
+    assert_allclose(cluster_log_density(places**2, 1, power=power), law.logpdf(places))
+
+
+def long_pair(rows: Rows) -> tuple[Components, list[np.ndarray]]:
+    """Two long components, and their covariances."""
+    directions = np.array([[0.6, 0.8, 0], [0, 0, 1.0]])
+    widths, lengths = np.array([0.3, 0.5]), np.array([0.9, 0.5])
+    components = two(rows)._replace(widths=widths, axes=axes_of(directions, widths, lengths))
+    covariances = [
+        w**2 * np.eye(3) + (t**2 - w**2) * np.outer(v, v)
+        for v, w, t in zip(directions, widths, lengths, strict=True)
+    ]
+    return components, covariances
+
+
+def test_long_components_have_the_density_of_their_covariance(rows: Rows) -> None:
+    components, covariances = long_pair(rows)
+    nothing = components.outliers._replace(shares=np.full(2, 1e-300))
+    seen = expect(rows, components._replace(outliers=nothing))
+    laws = [
+        share * multivariate_normal(center, covariance).pdf(rows.values)
+        for center, covariance, share in zip(
+            components.centers, covariances, components.shares, strict=True
+        )
+    ]
+    near = sum(laws) > 1e-200
+    assert near.sum() > 100
+    assert_allclose(seen.log_density[near], np.log(sum(laws)[near]), rtol=1e-9, atol=1e-9)
+    directions = np.eye(3)[[0, 2]]
+    wide = [np.sqrt(v @ c @ v) for v, c in zip(directions, covariances, strict=True)]
+    assert_allclose(components.widths_along(directions), wide)
+
+
+def test_merged_long_components_have_the_moments_of_both(rows: Rows) -> None:
+    components, covariances = long_pair(rows)
+    seen = expect(rows, components)
+    certain = seen._replace(posteriors=np.eye(4)[np.arange(len(rows.values)) % 2])
+    found = one_less(rows, certain)
+    assert found.axes is not None
+    assert found.size == 1
+    weights = certain.masses[:2] / certain.masses[:2].sum()
+    gap = components.centers[0] - components.centers[1]
+    scatter = weights[0] * covariances[0] + weights[1] * covariances[1]
+    scatter += weights[0] * weights[1] * np.outer(gap, gap)
+    values, vectors = np.linalg.eigh(scatter)
+    assert found.widths_along(vectors[:, -1][None])[0] == pytest.approx(np.sqrt(values[-1]))
+    assert found.widths[0] == pytest.approx(np.sqrt(values[:-1].mean()))
+
+
+def test_a_long_axis_is_found_and_costs_a_coordinate_each() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(500, 3)) * [1, 4, 1]
+    rows = rows_of(values)
+    round_one = two(rows).only(np.array([True, False]))
+    seen = fit(rows, round_one._replace(axes=np.zeros((1, 3))), 40)
+    assert seen.components.axes is not None
+    direction = seen.components.axes[0] / np.linalg.norm(seen.components.axes[0])
+    assert abs(direction[1]) > 0.99
+    assert 1 / seen.components.ratios[0] == pytest.approx(4, rel=0.15)
+    without = seen._replace(components=seen.components._replace(axes=None))
+    more = penalty(rows, seen) - penalty(rows, without)
+    assert more == pytest.approx(1.5 * np.log(seen.masses[0]))
+
+
+def test_light_tails_fit_a_square_better() -> None:
+    squares = np.random.default_rng(0).uniform(-1, 1, size=(800, 2))
+    squares[400:, 0] += 6
+    rows = rows_of(squares)
+    start = two(rows)._replace(centers=rows.values[[0, 700]])
+    found = [fit(rows, start._replace(power=power), 80).log_likelihood for power in (1.0, 2.0, 4.0)]
+    assert min(found[1:]) > found[0] + 50
+
+
+@pytest.mark.parametrize("kind", ["long", "square"])
+def test_other_kinds_of_components_take_the_place_of_many_round_ones(kind: str) -> None:
+    rng = np.random.RandomState(0)
+    if kind == "long":
+        values = rng.normal(size=(900, 2)) * [5, 1]
+    else:
+        values = 2 * rng.uniform(-1, 1, size=(900, 2))
+    values += 12 * np.array([[0, 0], [0, 1], [0, 2]])[np.arange(900) % 3]
+    path = Path(rows_of(values), rng, 40).walk()
+    best = path.found[path.best]
+    assert best.size == 3
+    assert (best.axes is not None) if kind == "long" else best.power > 1
+
+
+def test_a_faint_component_is_left_out_first(rows: Rows) -> None:
+    outliers = Outliers(np.array([0.4, 0.001]), rows.middle, 1.0)
+    near = rows.values[:300].mean(axis=0)
+    wide = np.ptp(rows.values, axis=0).max() / 4
+    components = Components(
+        np.vstack([near, rows.values[-1]]), np.array([1.0, wide]), np.array([0.5, 0.1]), outliers
+    )
+    seen = expect(rows, components)
+    assert contrast(seen)[1] < FAINT < contrast(seen)[0]
+    assert_allclose(one_less(rows, seen).centers, near[None])
+
+
+def test_outliers_take_the_rows_of_a_component_around_another(rows: Rows) -> None:
+    components = two(rows)._replace(widths=np.array([0.1, 9.0]))
+    components = components._replace(centers=components.centers[[0, 0]])
+    around = surrounding(components)
+    assert around.tolist() == [False, True]
+    found = outliers_with(rows, expect(rows, components), around)
+    assert found.shares[1] == pytest.approx(0.1 + 0.3)
+    assert found.scale >= 1
 
 
 @pytest.mark.parametrize("shape", [np.inf, 3.0])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
@@ -52,6 +53,32 @@ def test_missing_values_of_frames() -> None:
     empty = frame().astype(object)
     empty.iloc[2, 0] = None
     fails(REFCMFS(2), empty, "NaN, first at row 2, column 'a'")
+
+
+def test_tables_of_pyarrow_name_their_columns() -> None:
+    table = pa.table({"a": [1.0, None, 3.0], "b": [1.0, 2.0, 3.0]})
+    fails(REFCMFS(2), table, "NaN, first at row 1, column 'a'")
+    fails(REFCMFS(2), pa.table({"a": ["x", "y"], "b": [1, 2]}), "'x' at row 0, column 'a'")
+
+
+def test_what_has_no_rows_yet_says_what_to_call() -> None:
+    with pytest.raises(TypeError, match=re.escape("give X.collect()")):
+        REFCMFS(2).fit(pl.DataFrame({"a": [1.0, 2.0, 3.0]}).lazy())
+
+
+def test_tensors_that_are_no_arrays_say_what_to_call() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(X)
+    assert REFCMFS(3, random_state=0).fit(tensor.half()).cluster_centers_.dtype == np.float64
+    assert REFCMFS(3, random_state=0).fit(tensor.float()).cluster_centers_.dtype == np.float32
+    for odd, call in (
+        (tensor.clone().requires_grad_(), "X.detach().cpu().float().numpy()"),
+        (tensor.to(torch.bfloat16), "X.detach().cpu().float().numpy()"),
+        (tensor.to_sparse(), "X.detach().to_dense().cpu().float().numpy()"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=re.escape(call)):
+            REFCMFS(3).fit(odd)
+        REFCMFS(3).fit(eval(call, {"X": odd}))
 
 
 def test_not_finite_at_predict() -> None:

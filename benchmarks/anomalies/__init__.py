@@ -1,0 +1,1 @@
+"""Detectors of outliers on real data, compared; see ``__main__``."""

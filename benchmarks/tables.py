@@ -1,0 +1,140 @@
+"""Segments in made tables of customers, found by ``sfumato cluster table.csv`` without options.
+
+Ten tables differ in their columns and their laws: 5 to 8 columns of numbers that tell 5 segments
+apart, each by 1.5 to 4 standard deviations from one segment to the next (normal, log-normal,
+Poisson, gamma and beta laws), in three of five tables a column of noise, two columns of text that
+follow the segments or not, a date that does or not, an identifier, 3 % missing values, and in every
+column of numbers 60 typos: 1e9, -999, and 12O.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks.harness.report import Goal, Report, measuring
+
+N_ROWS, N_TABLES, N_SEGMENTS = 20_000, 10, 5
+LEAST_ARI, MOST_SECONDS = 0.95, 15.0
+MISSING, TYPOS = 0.03, 60
+LAWS = {
+    "age": ("normal", 42, 5),
+    "income": ("log-normal", 10.4, 0.2),
+    "visits": ("poisson", 0, 0),
+    "basket": ("gamma", 0, 0),
+    "tenure": ("normal", 30, 4),
+    "discount": ("beta", 0, 0),
+    "rating": ("normal", 3.5, 0.35),
+    "distance": ("log-normal", 2.2, 0.3),
+    "balance": ("normal", 1500, 200),
+    "calls": ("poisson", 0, 0),
+}
+"""Columns: law, middle and width within a segment."""
+TEXTS = {
+    "city": ["Paris", "Lyon", "Lille", "Nice", "Nantes", "Brest"],
+    "channel": ["web", "shop", "phone", "partner"],
+}
+DIGITS = {"age": 0, "tenure": 0, "rating": 1, "balance": 2, "income": 2, "distance": 2}
+
+
+def make_table(seed: int, n_rows: int = N_ROWS) -> tuple[pd.DataFrame, Any]:
+    """Return a table as text and numbers, and the segment of each row."""
+    rng = np.random.default_rng([20, seed])
+    shares = np.maximum(rng.dirichlet(np.full(N_SEGMENTS, 4.0)), 0.04)
+    segment = rng.choice(N_SEGMENTS, n_rows, p=shares / shares.sum())
+    chosen = rng.permutation(list(LAWS))[: rng.integers(5, 9)]
+    columns: dict[str, Any] = {str(name): _numbers(str(name), segment, rng) for name in chosen}
+    if rng.random() < 0.6:
+        columns["lottery"] = rng.normal(500, 100, n_rows).round()
+    numeric = list(columns)
+    columns |= {name: _words(levels, segment, rng) for name, levels in TEXTS.items()}
+    columns["signup"] = _days(segment, rng)
+    table = pd.DataFrame(columns).astype(object)
+    table = table.mask(rng.random(table.shape) < MISSING)
+    for name in numeric:
+        rows = rng.choice(n_rows, min(TYPOS, n_rows // 100), replace=False)
+        for typo, part in zip((1e9, -999, "12O"), np.array_split(rows, 3), strict=True):
+            table.loc[part, name] = typo
+    numbers = rng.permutation(n_rows) + 1
+    ids: Any = numbers if rng.random() < 0.5 else [f"C{number:06d}" for number in numbers]
+    order = rng.permutation(list(table))
+    return table[order].assign(customer_id=ids), segment
+
+
+def _numbers(name: str, segment: Any, rng: np.random.Generator) -> Any:
+    """Numbers of a law whose level depends on the segment."""
+    law, middle, width = LAWS[name]
+    place = rng.permutation(N_SEGMENTS)
+    gap = rng.uniform(1.5, 4.0)
+    if law in ("normal", "log-normal"):
+        level = (place - 2 + rng.uniform(-0.3, 0.3, N_SEGMENTS))[segment]
+        values = middle + width * (gap * level + rng.normal(size=len(segment)))
+        return (np.exp(values) if law == "log-normal" else values).round(DIGITS[name])
+    if law == "poisson":
+        return rng.poisson((rng.uniform(1, 4) * np.exp(0.35 * gap * place))[segment])
+    if law == "gamma":
+        return rng.gamma(12, (20 * np.exp(0.3 * gap * place))[segment] / 12).round(2)
+    mean = np.array([0.1, 0.25, 0.45, 0.65, 0.85])[place][segment]
+    return rng.beta(40 * mean, 40 * (1 - mean)).round(3)
+
+
+def _words(levels: list[str], segment: Any, rng: np.random.Generator) -> Any:
+    """Words that follow the segment in 7 rows of 10, or not at all."""
+    count = len(levels)
+    shares = np.tile(rng.dirichlet(np.full(count, 3.0)), (N_SEGMENTS, 1))
+    if rng.random() < 0.5:
+        shares = 0.7 * np.eye(count)[rng.integers(0, count, N_SEGMENTS)] + 0.3 / count
+    drawn = (rng.random(len(segment))[:, None] > shares.cumsum(axis=1)[segment]).sum(axis=1)
+    return np.array(levels, dtype=object)[np.minimum(drawn, count - 1)]
+
+
+def _days(segment: Any, rng: np.random.Generator) -> Any:
+    """Dates of four years, or around a day of each segment."""
+    days = rng.integers(0, 1500, len(segment))
+    if rng.random() < 0.5:
+        level = 300 * rng.permutation(N_SEGMENTS)[segment]
+        days = (level + 80 * rng.normal(size=len(segment))).astype(int)
+    return (np.datetime64("2019-01-01") + days.astype("timedelta64[D]")).astype(str)
+
+
+def measure(seed: int, folder: Path, n_rows: int) -> tuple[int, float, float, float]:
+    """Clusters, index of the labels, the same with outliers as a label of their own, seconds."""
+    table, segment = make_table(seed, n_rows)
+    table.to_csv(folder / "table.csv", index=False)
+    command = [sys.executable, "-m", "sfumato", "cluster", "table.csv", "--quiet", "--force"]
+    began = time.perf_counter()
+    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - began
+    labels = pd.read_csv(folder / "table-clusters" / "labels.csv")
+    found = labels["label"].to_numpy()
+    apart = np.where(labels["outlier"], -1, found)
+    plain, harder = (adjusted_rand_score(segment, each) for each in (found, apart))
+    return len(np.unique(found)), float(plain), float(harder), seconds
+
+
+def run(quick: bool) -> Report:
+    n_rows, n_tables = (4000, 3) if quick else (N_ROWS, N_TABLES)
+    how = (
+        f"`sfumato cluster table.csv` on {n_tables} made tables of {n_rows:,} customers, without "
+        "options; the time is that of the whole process. Outliers have the label of their nearest "
+        "cluster, or, in the harder reading, one of their own."
+    )
+    report = Report("tables", "Tables of customers", how, quick)
+    header = ("table", "clusters found", "adjusted Rand index", "outliers apart", "seconds")
+    rows = report.begin(*header)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(n_tables):
+            measuring(f"table {seed}")
+            count, plain, harder, seconds = measure(seed, Path(folder), n_rows)
+            rows.add(str(seed), str(count), f"{plain:.3f}", f"{harder:.3f}", f"{seconds:.1f}")
+            report.cells.append(Goal(f"table {seed}, index", plain, LEAST_ARI, "at least"))
+            report.cells.append(Goal(f"table {seed}, seconds", seconds, MOST_SECONDS))
+    return report

@@ -1,0 +1,182 @@
+"""Scales of columns of numbers: their spread among rows that are near to each other.
+
+A column that tells clusters apart has a wide spread over all rows. Divided by it, such a column
+would count less than one of noise, and clusters would be hidden [1]_. So columns are divided by an
+estimate of their spread within clusters, found without knowing them: that of the nearest pairs of
+rows, in the metric that these spreads define [2]_.
+
+References
+----------
+.. [1] R. Gnanadesikan, J. R. Kettenring, S. L. Tsao, "Weighting and selection of variables for
+   cluster analysis", Journal of Classification 1995.
+.. [2] D. Art, R. Gnanadesikan, J. R. Kettenring, "Data-based metrics for cluster analysis",
+   Utilitas Mathematica 1982.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, pdist
+
+from sfumato._typing import Floats
+
+LOG_SLOPE, ROOT_SLOPE = 0.75, 0.3
+"""Slopes of the logarithm of the spread over that of the level from which on numbers are replaced
+by logarithms, or by square roots. Halfway between the powers that keep the spread level: 1 for
+logarithms, 1/2 for roots (of counts), 0 for the numbers themselves; a little less for 0."""
+LEAST_RANGE = 1.5
+"""Ratio of the 95 % quantile to the 5 % one, below which numbers stay: nothing would change."""
+LEVELS, LEVEL_NEIGHBORS = 10, 0.03
+"""Groups of rows by their level, and share of the rows that are neighbors. Chosen by hand."""
+ABSURD, MOST_ABSURD = 1.5, 0.01
+"""Distance from the middle 90 % of the numbers, in lengths of that range, beyond which a number is
+absurd, and the share of such numbers from which on they are believed: they may be a cluster.
+Chosen by hand: of normal numbers, the bound is 6.6 standard deviations away."""
+NEAR = 0.1
+"""Share of all pairs of rows that count as near. Chosen by hand: of 5 equal clusters, one pair in
+five is within a cluster."""
+ROUNDS = 15
+"""Iterations of the scales. Chosen by hand: the last change is below 1 %."""
+PAIRED_ROWS, PAIRED_NUMBERS = 600, 10**7
+"""Rows of which all pairs are taken, at most, and differences of all pairs. Chosen by hand."""
+COMMONEST = 0.5
+"""Share of one value above which the spread among near rows says nothing: most do not differ."""
+LEAST_SCALE = 0.1
+"""Scale over the standard deviation of all rows, at least. Chosen by hand: clusters ten times
+farther apart than they are wide need no larger weight."""
+TRIMMED = (0.01, 0.99)
+"""Quantiles to which numbers are cut before their standard deviation is taken. Chosen by hand."""
+
+
+def find_powers(columns: Floats, rng: np.random.Generator) -> list[str]:
+    """Return "log", "sqrt" or "" for each column, which levels its spread [3]_.
+
+    The spread is that among neighbors, found by ranks, which no power changes.
+
+    References
+    ----------
+    .. [3] J. W. Tukey, "Exploratory data analysis", 1977: plots of spread versus level.
+    """
+    rows = _complete(columns, rng)
+    if len(rows) < 10 * LEVELS:
+        return [""] * columns.shape[1]
+    ranks = np.argsort(np.argsort(rows, axis=0), axis=0) / len(rows)
+    count = max(5, int(LEVEL_NEIGHBORS * len(rows)))
+    neighbors = np.argpartition(cdist(ranks, ranks, "sqeuclidean"), count, axis=1)[:, : count + 1]
+    found = []
+    for place, column in enumerate(columns.T):
+        there = column[~np.isnan(column)]
+        low, high = np.quantile(there, (0.05, 0.95))
+        positive = np.quantile(there, MOST_ABSURD) >= 0 and high > LEAST_RANGE * low
+        slope = _slope(rows[:, place], neighbors) if positive else 0.0
+        found.append("log" if slope > LOG_SLOPE else "sqrt" if slope > ROOT_SLOPE else "")
+    return found
+
+
+def _slope(column: Floats, neighbors: NDArray[np.intp]) -> float:
+    """Slope of the logarithm of the spread among neighbors over that of their level."""
+    near = column[neighbors]
+    levels, spreads = near.mean(axis=1), near.std(axis=1)
+    known = (levels > 0) & (spreads > 0)
+    if known.sum() < 10 * LEVELS:
+        return 0.0
+    levels, spreads = np.log(levels[known]), np.log(spreads[known])
+    groups = np.array_split(np.argsort(levels), LEVELS)
+    points = np.array([[np.median(levels[g]), np.median(spreads[g])] for g in groups])
+    x, y = points.T - points.mean(axis=0)[:, None]
+    return float(x @ y / (x @ x)) if x.any() else 0.0
+
+
+def shift_of(values: Floats) -> float:
+    """What is added before logarithms or roots are taken: half of the median if there are zeros.
+
+    So zeros, and the steps of small counts, are not far apart.
+    """
+    zeros = np.quantile(values, 0.01) <= 0
+    return 0.5 * float(np.median(values[values > 0])) if zeros else 0.0
+
+
+def find_bounds(values: Floats) -> tuple[float, float]:
+    """Bounds beyond which numbers are absurd; infinite if there would be many."""
+    values = values[~np.isnan(values)]
+    low, high = np.quantile(values, (0.05, 0.95))
+    low, high = low - ABSURD * (high - low), high + ABSURD * (high - low)
+    if not high > low or np.mean((values < low) | (values > high)) >= MOST_ABSURD:
+        return -np.inf, np.inf
+    return float(low), float(high)
+
+
+def trimmed_deviation(values: Floats) -> float:
+    """Standard deviation of numbers that are cut to their quantiles; of all, if that is zero."""
+    there = values[~np.isnan(values)]
+    cut = float(np.std(np.clip(there, *np.quantile(there, TRIMMED))))
+    return cut or float(np.std(there)) or 1.0
+
+
+def near_spreads(columns: Floats, rng: np.random.Generator) -> Floats:
+    """Spread of each column among near rows, as a standard deviation.
+
+    Columns of repeated values get a jitter of their resolution. A column of which most rows have
+    one value gets its standard deviation.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_rows, n_columns)
+        Numbers; NaN where they are missing.
+    rng : numpy.random.Generator
+    """
+    total = np.array([trimmed_deviation(column) for column in columns.T])
+    usual = np.array([_is_usual(column) for column in columns.T], dtype=bool)
+    found = total.copy()
+    if usual.any():
+        rows = _complete(columns[:, usual] / total[usual], rng)
+        found[usual] *= np.maximum(_nearest_pairs(rows), LEAST_SCALE)
+    return found
+
+
+def _is_usual(column: Floats) -> bool:
+    """Whether no value is that of most rows."""
+    _, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+    return bool(counts.max() <= COMMONEST * counts.sum())
+
+
+def _complete(columns: Floats, rng: np.random.Generator) -> Floats:
+    """Some rows without missing values, jittered; medians are filled in where most rows miss some.
+
+    Values beyond the trimming are cut: a few far ones would have all the spread.
+    """
+    low, high = np.nanquantile(columns, TRIMMED, axis=0)
+    columns = np.clip(columns, low, high)
+    whole = ~np.isnan(columns).any(axis=1)
+    if whole.sum() < min(len(columns), PAIRED_ROWS) / 2:
+        columns = np.where(np.isnan(columns), np.nanmedian(columns, axis=0), columns)
+    else:
+        columns = columns[whole]
+    most = min(PAIRED_ROWS, int(np.sqrt(2 * PAIRED_NUMBERS / columns.shape[1])))
+    steps = np.array([_step(column) for column in columns.T])
+    rows = columns[rng.permutation(len(columns))[:most]]
+    return rows + steps * rng.uniform(-0.5, 0.5, size=rows.shape)
+
+
+def _step(column: Floats) -> float:
+    """Resolution of a column of repeated values; 0 if most values are different."""
+    different = np.unique(column)
+    if len(different) < 2 or len(different) > len(column) / 2:
+        return 0.0
+    return float(np.median(np.diff(different)))
+
+
+def _nearest_pairs(rows: Floats) -> Floats:
+    """Standard deviation of each column, from the pairs that are nearest by these deviations."""
+    if len(rows) < 3:
+        return np.ones(rows.shape[1])
+    first, second = np.triu_indices(len(rows), 1)
+    count = max(2, int(NEAR * len(first)))
+    variances = np.ones(rows.shape[1])
+    for _ in range(ROUNDS):
+        distances = pdist(rows / np.sqrt(variances), "sqeuclidean")
+        near = np.argpartition(distances, count - 1)[:count]
+        squares = (rows[first[near]] - rows[second[near]]) ** 2
+        variances = np.maximum(squares.mean(axis=0) / 2, LEAST_SCALE**2 / 4)
+    return np.sqrt(variances)
