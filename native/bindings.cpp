@@ -21,9 +21,10 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "bind_groups.hpp"
 #include "checks.hpp"
-#include "median.hpp"
 #include "openmp.hpp"
+#include "shift.hpp"
 #include "sweep.hpp"
 #include "tails.hpp"
 #include "transpose.hpp"
@@ -168,6 +169,19 @@ void write_rarities(const Rows<T>& rows, Matrix<const double> centers, Vector<co
 }
 
 template <class T>
+void shift_points(const Rows<T>& rows, MaybeVector<const double> weights,
+                  Matrix<const double> centers, double mass, int n_threads, Matrix<double> means,
+                  Vector<double> radii) {
+  const Pass pass = checked_pass(rows, weights, centers, n_threads);
+  check_number("n_rows", rows.n_rows(), 1);
+  check_array("means", means, {pass.centers.n_clusters, rows.n_features()});
+  check_array("radii", radii, {pass.centers.n_clusters});
+  if (!(mass > 0)) fail("mass=" + std::to_string(mass) + " must be above 0.");
+  run([&](const auto& x) { return mean_shift(x, pass, mass, means.data(), radii.data()); },
+      rows.storage);
+}
+
+template <class T>
 void lower_costs(const Rows<T>& rows, Matrix<const double> centers, AnyLoss loss, int n_threads,
                  Vector<T> costs) {
   const Pass pass = checked_pass(rows, std::nullopt, centers, n_threads);
@@ -247,6 +261,10 @@ void bind_passes(nb::module_& m, const char* rows_name) {
   m.def("rarities", &write_rarities<T>, "rows"_a, "centers"_a.noconvert(), "scales"_a.noconvert(),
         "weights"_a.noconvert(), "power"_a, "n_threads"_a, "out"_a.noconvert(),
         "Write how rare each row is under a density with heavy tails around the centers.");
+  m.def("mean_shift", &shift_points<T>, "rows"_a, "weights"_a.noconvert().none(),
+        "centers"_a.noconvert(), "mass"_a, "n_threads"_a, "means"_a.noconvert(),
+        "radii"_a.noconvert(),
+        "Write the mean of the rows nearest to each center, of some weight, and their radius.");
   m.def("update_costs", &lower_costs<T>, "rows"_a, "centers"_a.noconvert(), "loss"_a, "n_threads"_a,
         "costs"_a.noconvert(), "Lower the cost of each row to its smallest loss to any center.");
   m.def("candidate_costs", &write_candidate_costs<T>, "rows"_a, "weights"_a.noconvert().none(),
@@ -282,7 +300,6 @@ void bind_parts(nb::module_& m) {
 }
 
 void bind_numerics(nb::module_& m) {
-  using Numbers = Vector<const double>;
   const auto bind = [&m](const char* name, double (*function)(double), const char* doc) {
     const auto apply = [function](const Numbers& x, const Vector<double>& out) {
       check_array("out", out, {static_cast<ptrdiff_t>(x.size())});
@@ -301,19 +318,6 @@ void bind_numerics(nb::module_& m) {
     PowerOf(exponent).apply(base.data(), static_cast<int>(x.size()), powers.data());
     std::copy_n(powers.data(), x.size(), out.data());
   };
-  const auto median = [](const Numbers& values, const Vector<const std::int32_t>& labels,
-                         const Numbers& weights, const Vector<double>& out) {
-    const auto n_values = static_cast<ptrdiff_t>(values.size());
-    const auto n_groups = static_cast<ptrdiff_t>(out.size());
-    check_array("labels", labels, {n_values});
-    check_array("weights", weights, {n_values});
-    for (ptrdiff_t i = 0; i < n_values; ++i) {
-      if (labels(i) < 0 || labels(i) >= n_groups) check_number("label", labels(i), 0, n_groups - 1);
-    }
-    grouped_median(values.data(), labels.data(), weights.data(), n_values, n_groups, out.data());
-  };
-  m.def("grouped_median", median, "values"_a.noconvert(), "labels"_a.noconvert(),
-        "weights"_a.noconvert(), "out"_a.noconvert(), "Write the weighted median of each group.");
   m.def("power", power, "x"_a.noconvert(), "exponent"_a, "out"_a.noconvert(),
         "Powers as the passes compute them.");
 }
@@ -329,6 +333,7 @@ NB_MODULE(SFUMATO_MODULE, m) {
   sfumato::bind_parts(m);
   sfumato::bind_passes<double>(m, "RowsFloat64");
   sfumato::bind_passes<float>(m, "RowsFloat32");
+  sfumato::bind_groups(m);
   sfumato::bind_numerics(m);
   m.def(
       "max_threads", [] { return omp_get_max_threads(); },

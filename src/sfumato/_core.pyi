@@ -98,6 +98,17 @@ def rarities(
 ) -> None:
     """Write how rare each row is under a density with heavy tails around the centers."""
 
+def mean_shift(
+    rows: RowsFloat32 | RowsFloat64,
+    weights: Floats | None,
+    centers: Floats,
+    mass: float,
+    n_threads: int,
+    means: Floats,
+    radii: Floats,
+) -> None:
+    """Write the mean of the rows nearest to each center, of some weight, and their radius."""
+
 def update_costs(
     rows: RowsFloat32 | RowsFloat64,
     centers: Floats,
@@ -132,14 +143,50 @@ class RowsFloat32:
     ) -> RowsFloat32:
         """CSR rows, the columns of each ascending."""
 
+def grouped_median(values: Floats, labels: NDArray[np.int32], weights: Floats, out: Floats) -> None:
+    """Write the weighted median of each group."""
+
+def trimmed_spreads(
+    distances: Floats,
+    labels: NDArray[np.int32],
+    weights: Floats,
+    limit: float,
+    medians: Floats,
+    deviations: Floats,
+    trim_deviations: float,
+    mad_to_sigma: float,
+    min_spread_share: float,
+    min_deviation: float,
+    min_cluster_rows: float,
+    max_trim_rounds: int,
+) -> None:
+    """Write robust medians and deviations of the distances of groups, to the power of 2/3."""
+
+def radial_spreads(
+    distances: Floats,
+    labels: NDArray[np.int32],
+    weights: Floats,
+    radii: Floats,
+    means: Floats,
+    deviations: Floats,
+    first_limit: float,
+    last_limit: float,
+    limit_tolerance: float,
+    radius_deviations: float,
+    trim: float,
+    trimmed_deviation: float,
+    mad_to_sigma: float,
+    min_neighbors: float,
+    max_growths: int,
+    trim_rounds: int,
+) -> None:
+    """Write means and deviations of the distances of groups, to the power of 2/3."""
+
 def log2(x: Floats, out: Floats) -> None:
     """Logarithms as the passes compute them."""
 
 def exp2(x: Floats, out: Floats) -> None:
     """Powers of two as the passes compute them."""
-
-def grouped_median(values: Floats, labels: NDArray[np.int32], weights: Floats, out: Floats) -> None:
-    """Write the weighted median of each group."""
 
 def power(x: Floats, exponent: float, out: Floats) -> None:
     """Powers as the passes compute them."""

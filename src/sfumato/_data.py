@@ -86,6 +86,13 @@ class Data:
         for block in row_blocks(self.n_rows, self.n_features):
             yield block, self.dense(block)
 
+    def means(self, weights: sp.csr_array) -> Floats:
+        """Weighted means of rows, dense float64; ``weights`` has shape (n_means, n_rows)."""
+        sums = weights @ self.rows
+        dense = sums.toarray() if self.is_sparse else np.asarray(sums)
+        totals: Floats = weights.sum(axis=1)
+        return np.asarray(dense / totals[:, None], dtype=np.float64)
+
     def take(self, index: slice | NDArray[np.integer]) -> Data:
         """Data of the chosen rows."""
         weights = None if self.weights is None else self.weights[index]

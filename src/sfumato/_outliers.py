@@ -189,45 +189,27 @@ def trimmed_radii(
     n_clusters: int,
     limit: float,
 ) -> Callable[[float | Floats], Floats]:
-    """Like ``_robust_radii``, with rows beyond ``TRIM_DEVIATIONS`` excluded, repeatedly.
-
-    Rows farther than the limit are excluded from the beginning.
-    """
-    counted = (distances < limit) & (weights > 0)
-    distances, labels, weights = distances[counted], labels[counted], weights[counted]
-    powers = np.cbrt(distances.astype(np.float64) ** 2)
-    limits = np.full(n_clusters, np.inf)
-    for _ in range(MAX_TRIM_ROUNDS):
-        radii = _robust_radii(powers, labels, weights, n_clusters)
-        before, limits = limits, np.fmin(limits, radii(TRIM_DEVIATIONS))
-        inside = distances <= limits[labels]
-        if np.array_equal(before, limits) or inside.all():
-            break
-        distances, powers = distances[inside], powers[inside]
-        labels, weights = labels[inside], weights[inside]
-    return radii
-
-
-def _robust_radii(
-    powers: Floats, labels: NDArray[np.integer], weights: Floats, n_clusters: int
-) -> Callable[[float | Floats], Floats]:
     """Function from a number of robust standard deviations to the distance there, per cluster.
 
-    ``powers`` are the distances of the rows to the power of 2/3. Zero deviations give the median.
-    The distance is NaN for a cluster of fewer than ``MIN_CLUSTER_ROWS`` rows. Weights are positive.
+    Medians and deviations are those of the distances to the power of 2/3, in which rows beyond
+    ``TRIM_DEVIATIONS`` are excluded, repeatedly, and rows from the limit on from the beginning.
+    Zero deviations give the median. The distance is NaN for a cluster of fewer than
+    ``MIN_CLUSTER_ROWS`` rows.
     """
-    median = grouped_median(powers, labels, weights, n_clusters)
-    off = np.abs(powers - median[labels])
-    deviation = MAD_TO_SIGMA * grouped_median(off, labels, weights, n_clusters)
-    masses = np.bincount(labels, weights, n_clusters)
-    if (deviation == 0).any():
-        rest = off > 0
-        of_rest = MAD_TO_SIGMA * grouped_median(off[rest], labels[rest], weights[rest], n_clusters)
-        enough = np.bincount(labels[rest], weights[rest], n_clusters) >= MIN_SPREAD_SHARE * masses
-        deviation = np.where((deviation == 0) & enough, of_rest, deviation)
-    deviation = np.maximum(deviation, MIN_DEVIATION * median)
-    few = masses < MIN_CLUSTER_ROWS * row_weight(weights)
-    return lambda deviations: np.where(few, np.nan, (median + deviations * deviation) ** 1.5)
+    medians, deviations = np.empty(n_clusters), np.empty(n_clusters)
+    core.trimmed_spreads(
+        *grouped(distances, labels, weights),
+        limit,
+        medians,
+        deviations,
+        trim_deviations=TRIM_DEVIATIONS,
+        mad_to_sigma=MAD_TO_SIGMA,
+        min_spread_share=MIN_SPREAD_SHARE,
+        min_deviation=MIN_DEVIATION,
+        min_cluster_rows=MIN_CLUSTER_ROWS,
+        max_trim_rounds=MAX_TRIM_ROUNDS,
+    )
+    return lambda number: (medians + number * deviations) ** 1.5
 
 
 def row_weight(weights: Floats) -> float:
@@ -254,10 +236,16 @@ def grouped_median(
     NaN for an empty group.
     """
     medians = np.empty(n_groups)
-    core.grouped_median(
+    core.grouped_median(*grouped(values, labels, weights), medians)
+    return medians
+
+
+def grouped(
+    values: Floats, labels: NDArray[np.integer], weights: Floats
+) -> tuple[Floats, NDArray[np.int32], Floats]:
+    """Values, groups and weights in the types that the core reads."""
+    return (
         np.ascontiguousarray(values, dtype=np.float64),
         np.ascontiguousarray(labels, dtype=np.int32),
         np.ascontiguousarray(weights, dtype=np.float64),
-        medians,
     )
-    return medians

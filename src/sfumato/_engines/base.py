@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from sfumato._data import Data
 from sfumato._engines.tails import Tails
@@ -245,6 +244,10 @@ class ResidentEngine(Engine):
         """How rare rows are, float64; see ``Tails.rarity``."""
 
     @abstractmethod
+    def mean_shift(self, points: Floats, mass: float) -> tuple[Floats, Floats]:
+        """Mean of the rows nearest to each point, of a weight ``mass``, and their radius."""
+
+    @abstractmethod
     def update_costs(self, costs: Floats, centers: Floats) -> None:
         """Lower costs in place to the smallest loss to any center, in the precision of the data."""
 
@@ -260,13 +263,6 @@ class ResidentEngine(Engine):
     def take(self, index: NDArray[np.integer]) -> Floats:
         """Chosen rows, dense float64."""
         return self.data.dense(index)
-
-    def means(self, weights: csr_array) -> Floats:
-        """Weighted means of rows, dense float64; ``weights`` has shape (n_means, n_rows)."""
-        sums = weights @ self.data.rows
-        dense = sums.toarray() if self.data.is_sparse else np.asarray(sums)
-        totals: Floats = weights.sum(axis=1)
-        return np.asarray(dense / totals[:, None], dtype=np.float64)
 
     def map(self, output: Output) -> Any:
         return output(self)

@@ -110,6 +110,12 @@ class NativeEngine(ResidentEngine):
         )
         return out
 
+    def mean_shift(self, points: Floats, mass: float) -> tuple[Floats, Floats]:
+        means, radii = np.empty(points.shape), np.empty(len(points))
+        near = (self._rows, self.data.weights, self._local(points), mass, self.n_threads)
+        core.mean_shift(*near, means, radii)
+        return means + self.data.origin, radii
+
     def update_costs(self, costs: Floats, centers: Floats) -> None:
         core.update_costs(self._rows, self._local(centers), self._loss, self.n_threads, costs)
 

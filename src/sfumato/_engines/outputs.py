@@ -65,14 +65,15 @@ class Scores(Output):
         ratios = ratios_to_radii(rows, self.centers, self.radii)
         if self.tails is None:
             return ratios
-        beyond, precision = ratios > OUTLIER, ratios.dtype
+        beyond, precision = np.flatnonzero(ratios > OUTLIER), ratios.dtype
         del ratios  # So that no more than two numbers of a row are in memory.
-        rarity, inside = rows.engine.rarity(self.centers, self.tails), ~beyond
-        np.divide(1, rarity, out=rarity, where=inside)
-        np.subtract(1, rarity, out=rarity, where=inside)
-        scores = rarity.astype(precision, copy=False)
+        rarity = rows.engine.rarity(self.centers, self.tails)
+        far = rarity[beyond].astype(precision)
+        np.divide(1, rarity, out=rarity)
+        scores = np.subtract(1, rarity, out=rarity).astype(precision, copy=False)
         above = np.nextafter(precision.type(OUTLIER), precision.type(np.inf))
-        return np.maximum(scores, above, out=scores, where=beyond)
+        scores[beyond] = np.maximum(far, above)
+        return scores
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,17 @@ class ReferenceEngine(ResidentEngine):
             found[block] = tails.rarity(np.sqrt(squared_distances(rows, centers)))
         return found
 
+    def mean_shift(self, points: Floats, mass: float) -> tuple[Floats, Floats]:
+        weights = self.data.weights_or_ones()
+        distances = self.distances(points).T.astype(np.float64)
+        order = np.argsort(distances, axis=1, kind="stable")
+        enough = np.cumsum(weights[order], axis=1) >= mass
+        places = np.where(enough.any(axis=1), enough.argmax(axis=1), len(weights) - 1)
+        last = np.take_along_axis(order, places[:, None], axis=1)
+        radii = np.take_along_axis(distances, last, axis=1)
+        near = sp.csr_array(np.where(distances <= radii, weights, 0.0))
+        return self.data.means(near), radii[:, 0]
+
     def update_costs(self, costs: Floats, centers: Floats) -> None:
         for block, rows in self.data.blocks():
             losses = self.problem.loss.value(squared_distances(rows, centers))

@@ -52,9 +52,15 @@ def dominant_column(data: Data) -> tuple[int, float, float] | None:
         data = data.take(fixed_draw(data.n_rows, COLUMN_ROWS))
     weights, plain = data.weights_or_ones(), _variances(data)
     largest = np.argsort(-plain, kind="stable")[:TRIMMED_COLUMNS]
-    trimmed = np.array([_trimmed_variance(each, weights) for each in _columns(data, largest)])
-    spread = plain.copy()
-    spread[largest] = np.where(trimmed > 0, trimmed, plain[largest])
+    trimmed, spread = np.zeros(len(largest)), plain.copy()
+    for number, values in enumerate(_columns(data, largest)):
+        trimmed[number] = _trimmed_variance(values, weights)
+        if trimmed[number] > 0:
+            spread[largest[number]] = trimmed[number]
+        # Trimmed variances are hardly larger than plain ones, of which those that follow are less.
+        seen, most = spread[largest[: number + 1]].sum(), max(trimmed.max(), plain[largest[number]])
+        if most <= DOMINANT * (seen + most - trimmed.max()):
+            return None
     best = int(np.argmax(trimmed))
     column = int(largest[best])
     share = trimmed[best] / spread.sum() if trimmed[best] > 0 else 0.0

@@ -26,7 +26,14 @@ from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._init.base import pilot_rows
-from sfumato._outliers import MAD_TO_SIGMA, RADIUS_DEVIATIONS, row_weight, weighted_median
+from sfumato._native import core
+from sfumato._outliers import (
+    MAD_TO_SIGMA,
+    RADIUS_DEVIATIONS,
+    grouped,
+    row_weight,
+    weighted_median,
+)
 from sfumato._sampling import draw
 from sfumato._typing import Floats
 
@@ -166,7 +173,7 @@ def shifted_to_modes(sample: ResidentEngine, points: Floats, mass: float) -> Mod
     centers, radii = points.copy(), np.zeros(len(points))
     moving = np.arange(len(points))
     for _ in range(MAX_SHIFTS):
-        shifted, radii[moving] = mean_shift(sample, centers[moving], mass)
+        shifted, radii[moving] = sample.mean_shift(centers[moving], mass)
         steps = np.linalg.norm(shifted - centers[moving], axis=1)
         centers[moving] = shifted
         moving = moving[steps > SHIFT_TOLERANCE * radii[moving]]
@@ -179,40 +186,9 @@ def shifted_to_modes(sample: ResidentEngine, points: Floats, mass: float) -> Mod
     return Modes(centers[kept], radii[kept])
 
 
-def mean_shift(sample: ResidentEngine, points: Floats, mass: float) -> tuple[Floats, Floats]:
-    """Mean of the rows nearest to each point, of a given total weight, and their radius."""
-    weights = sample.data.weights_or_ones()
-    distances, radii = neighbors(sample, points, mass)
-    chosen = distances <= radii[:, None]
-    columns = np.flatnonzero(chosen) % len(weights)
-    ends = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
-    near = csr_array((weights[columns], columns, ends), shape=distances.shape)
-    return sample.means(near), radii
-
-
 def _joined(points: Floats, radii: Floats) -> NDArray[np.bool_]:
     """Whether each point has come together with one before it."""
     return np.tril(cdist(points, points) <= JOINED * radii, k=-1).any(axis=1)
-
-
-def neighbors(sample: ResidentEngine, points: Floats, mass: float) -> tuple[Floats, Floats]:
-    """Distances of all rows from each point, and the radius within which they have a weight."""
-    distances = sample.distances(points).T.astype(np.float64)
-    return distances, radii_of_mass(distances, sample.data.weights_or_ones(), mass)
-
-
-def radii_of_mass(distances: Floats, weights: Floats, mass: float) -> Floats:
-    """Distance within which the weights add up to a mass, per row of ``distances``."""
-    if np.ptp(weights) == 0:
-        place = min(int(np.ceil(mass / weights[0])), distances.shape[1]) - 1
-        nearest: Floats = np.partition(distances, place, axis=1)[:, place]
-        return nearest
-    order = np.argsort(distances, axis=1)
-    summed = np.cumsum(weights[order], axis=1)
-    places = np.array([np.searchsorted(row, mass) for row in summed]).clip(max=len(weights) - 1)
-    columns = np.take_along_axis(order, places[:, None], axis=1)
-    found: Floats = np.take_along_axis(distances, columns, axis=1)[:, 0]
-    return found
 
 
 def _merged(sample: ResidentEngine, modes: Modes, mass: float) -> Modes:
@@ -226,7 +202,7 @@ def _merged(sample: ResidentEngine, modes: Modes, mass: float) -> Modes:
                 continue
             nearest = np.array(kept)[np.argsort(gaps)[:COMPARED_MODES]]
             middles = (centers[nearest] + centers[number]) / 2
-            if neighbors(sample, middles, mass)[1].min() <= radii[number]:
+            if sample.mean_shift(middles, mass)[1].min() <= radii[number]:
                 continue
         kept.append(int(number))
     return Modes(centers[kept], radii[kept])
@@ -243,16 +219,15 @@ def spreads(sample: ResidentEngine, modes: Modes) -> tuple[list[RadialSpread], F
     for _ in range(REFINEMENTS + 1):
         table = sample.distances(centers).astype(np.float64)
         labels = table.argmin(axis=1)
-        for k, radius in enumerate(modes.radii):
-            rows = np.flatnonzero((labels == k) & (weights > 0))
-            distances = table[rows, k]
-            spread = radial_spread(distances, weights[rows], radius)
+        nearest = table[np.arange(len(table)), labels]
+        for k, spread in enumerate(radial_spreads(nearest, labels, weights, modes.radii)):
             if np.isfinite(spread.radius):  # Otherwise too few rows are left: keep the last one.
-                found[k], inside[k] = spread, rows[distances <= spread.radius]
+                within = (labels == k) & (weights > 0) & (nearest <= spread.radius)
+                found[k], inside[k] = spread, np.flatnonzero(within)
         known = [k for k, rows in enumerate(inside) if len(rows)]
         if not known:
             break
-        centers[known] = sample.means(_indicator([inside[k] for k in known], weights))
+        centers[known] = sample.data.means(_indicator([inside[k] for k in known], weights))
     return found, np.array([weights[rows].sum() for rows in inside]), _gap(table, inside, weights)
 
 
@@ -295,81 +270,30 @@ class RadialSpread(NamedTuple):
         return float(4 / (9 * (ratio - np.sqrt(ratio**2 - 4))))
 
 
-def radial_spread(distances: Floats, weights: Floats, radius: float) -> RadialSpread:
-    """Spread of the distances of a cluster, from inside out, without the rows far from it.
+def radial_spreads(
+    distances: Floats, labels: NDArray[np.integer], weights: Floats, radii: Floats
+) -> list[RadialSpread]:
+    """Spread of the distances of each cluster, from inside out, without the rows far from it.
 
-    ``radius`` is that of some of its rows. The limit of the distances grows from there, until it
-    lies beyond the radius of the cluster.
+    ``radii`` are those of some rows of each cluster. The limit of the distances grows from there,
+    until it lies beyond the radius of the cluster. The mean and the deviation are those of the rows
+    within ``TRIM`` deviations of the mean.
     """
-    order = np.argsort(distances)
-    distances, weights = distances[order], weights[order]
-    powers = np.cbrt(distances**2)
-    found, limit = RadialSpread(), FIRST_LIMIT * radius
-    sums = _Sums.of(powers, weights)
-    for _ in range(MAX_GROWTHS):
-        found = _trimmed(sums.first(int(np.searchsorted(distances, limit))))
-        wanted = min(found.radius, LAST_LIMIT * radius)
-        if not wanted > (1 + LIMIT_TOLERANCE) * limit:
-            break
-        limit = wanted
-    return found
-
-
-class _Sums(NamedTuple):
-    """Sorted values and their weights, with the sums of weights, values and squares up to each.
-
-    Sums are of values less ``center``, so that squares lose no digits.
-    """
-
-    values: Floats
-    weights: Floats
-    totals: Floats
-    center: float
-    one: float
-
-    @classmethod
-    def of(cls, values: Floats, weights: Floats) -> _Sums:
-        """Sums of sorted values."""
-        center = float(values[len(values) // 2]) if len(values) else 0.0
-        shifted = values - center
-        totals = np.zeros((len(values) + 1, 3))
-        np.cumsum(
-            weights[:, None] * np.column_stack([np.ones_like(shifted), shifted, shifted**2]),
-            axis=0,
-            out=totals[1:],
-        )
-        return cls(values, weights, totals, center, row_weight(weights))
-
-    def first(self, count: int) -> _Sums:
-        """Sums of the smallest values alone."""
-        return self._replace(
-            values=self.values[:count],
-            weights=self.weights[:count],
-            totals=self.totals[: count + 1],
-        )
-
-    def between(self, low: float, high: float) -> tuple[float, float, float]:
-        """Weight, mean and variance of the values from ``low`` to ``high``."""
-        begin, end = np.searchsorted(self.values, low), np.searchsorted(self.values, high, "right")
-        mass, total, squares = self.totals[end] - self.totals[begin]
-        if not mass > 0:
-            return 0.0, np.nan, np.nan
-        mean = total / mass
-        return float(mass), self.center + float(mean), max(0.0, float(squares / mass - mean**2))
-
-
-def _trimmed(sums: _Sums) -> RadialSpread:
-    """Mean and deviation of the values within ``TRIM`` deviations of the mean."""
-    least = MIN_NEIGHBORS * sums.one
-    if sums.totals[-1, 0] < least or not len(sums.values):
-        return RadialSpread()
-    half = np.searchsorted(sums.totals[1:, 0], sums.totals[-1, 0] / 2)
-    mean = float(sums.values[half])
-    deviation = MAD_TO_SIGMA * weighted_median(np.abs(sums.values - mean), sums.weights)
-    for _ in range(TRIM_ROUNDS):
-        mass, middle, variance = sums.between(mean - TRIM * deviation, mean + TRIM * deviation)
-        spread = float(np.sqrt(variance)) / TRIMMED_DEVIATION
-        if mass < least or (middle, spread) == (mean, deviation):
-            break
-        mean, deviation = middle, spread
-    return RadialSpread(mean, deviation)
+    means, deviations = np.empty(len(radii)), np.empty(len(radii))
+    core.radial_spreads(
+        *grouped(distances, labels, weights),
+        np.ascontiguousarray(radii, dtype=np.float64),
+        means,
+        deviations,
+        first_limit=FIRST_LIMIT,
+        last_limit=LAST_LIMIT,
+        limit_tolerance=LIMIT_TOLERANCE,
+        radius_deviations=RADIUS_DEVIATIONS,
+        trim=TRIM,
+        trimmed_deviation=TRIMMED_DEVIATION,
+        mad_to_sigma=MAD_TO_SIGMA,
+        min_neighbors=MIN_NEIGHBORS,
+        max_growths=MAX_GROWTHS,
+        trim_rounds=TRIM_ROUNDS,
+    )
+    return [RadialSpread(*each) for each in zip(means.tolist(), deviations.tolist(), strict=True)]

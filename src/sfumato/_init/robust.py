@@ -241,7 +241,8 @@ class Search:
     def _another(self, rng: np.random.RandomState) -> Found:
         """Result of another search; of a short fit, if clusters have too few rows."""
         if self._setting is not None:
-            found = search(self._setting, self._n_clusters, rng, self._first_cap, self._given)
+            caps = self._first_cap, self._given
+            found = search(self._setting, self._n_clusters, rng, *caps, self._is_known)
             inside = ~found.classified.outlying
             return Found(found.centers, found.cap, found.labels, inside, found.scores)
         cap = np.inf if self._given is None else self._given
@@ -249,6 +250,10 @@ class Search:
         seen = at_cap(self._sample, cap).assign(centers, distances=True, memberships=False)
         scores = -np.minimum(seen.distances, cap)
         return Found(centers, cap, seen.labels, seen.distances < cap, scores)
+
+    def _is_known(self, candidate: Candidate) -> bool:
+        """Whether a candidate agrees with the best search, in which nothing could be improved."""
+        return bool(self._found) and self.best.agreement(candidate.labels) >= SAME_LABELS
 
     def _most_searches(self) -> int:
         """Number of searches at most; two, if these found no outliers, or nothing in common."""

@@ -226,23 +226,26 @@ def search(
     rng: np.random.RandomState,
     first: float,
     cap: float | None = None,
+    known: Callable[[Candidate], bool] = lambda found: False,
 ) -> Candidate:
     """Most likely candidate.
 
     All caps are tried from the same seeds: exchanges find what these miss. ``first`` is the first
-    cap; ``cap`` is the one that was given, otherwise it is estimated.
+    cap; ``cap`` is the one that was given, otherwise it is estimated. A candidate that is
+    ``known`` after short fits is not improved any more.
     """
     seeds = capped_fit(setting.sample, first if cap is None else cap, n_clusters, rng).centers
     if cap is not None:
-        return improved(Candidate(setting, seeds, cap), rng, settle=False)
-    found = [
-        Candidate(setting, seeds, factor * first)
-        .refitted(factor * first)
-        .settled_below(factor * first)
-        for factor in CAP_FACTORS
-    ]
+        found = [Candidate(setting, seeds, cap)]
+    else:
+        found = [
+            Candidate(setting, seeds, factor * first)
+            .refitted(factor * first)
+            .settled_below(factor * first)
+            for factor in CAP_FACTORS
+        ]
     best = max(found, key=lambda candidate: candidate.log_likelihood)
-    return improved(best, rng, settle=True)
+    return best if known(best) else improved(best, rng, settle=cap is None)
 
 
 def improved(candidate: Candidate, rng: np.random.RandomState, settle: bool) -> Candidate:

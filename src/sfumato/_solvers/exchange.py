@@ -10,6 +10,8 @@ References
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
@@ -105,9 +107,10 @@ def _promising(
     candidates = engine.take(drawn)
     new, totals = _losses(engine, candidates, nearest)
     weights = engine.data.weights_or_ones()
-    held = weights @ (new < nearest[:, None])
-    enough = np.flatnonzero(held >= MIN_CLUSTER_ROWS * row_weight(weights))
-    best = enough[np.argsort(totals[enough], kind="stable")[:COMPARED]]
+    enough = MIN_CLUSTER_ROWS * row_weight(weights)
+    ordered = np.argsort(totals, kind="stable")
+    held = (k for k in ordered if weights[new[:, k] < nearest].sum() >= enough)
+    best = np.fromiter(islice(held, COMPARED), dtype=np.intp)
     return candidates[best], new[:, best], totals[best]
 
 

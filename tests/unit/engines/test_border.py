@@ -57,6 +57,9 @@ def working_calls(dtype):
         "scaled_distances": shared | {"units": doubles, "out": per_row},
         "rarities": shared
         | {"scales": doubles, "weights": doubles, "power": 7.0, "out": np.ones(N_ROWS)},
+        "mean_shift": shared
+        | weights
+        | {"mass": 2.0, "means": np.ones((N_CLUSTERS, N_FEATURES)), "radii": doubles},
         "update_costs": shared | loss | {"costs": per_row},
         "candidate_costs": shared | loss | weights | costs,
     }
@@ -131,7 +134,7 @@ def test_arrays_that_are_written_are_writable(name, key):
 
 @every_pass
 def test_rows_of_the_other_precision(name):
-    if name not in ("sweep", "rarities"):  # They write doubles for rows of either.
+    if name not in ("sweep", "rarities", "mean_shift"):  # They write doubles for rows of either.
         with pytest.raises(TypeError, match="incompatible function arguments"):
             call(name, np.float64, rows=dense(np.float32))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import chi, ortho_group
 
 from sfumato import L21, Hard
@@ -11,10 +11,7 @@ from sfumato._init.dimension import (
     RadialSpread,
     find_modes,
     intrinsic_dimension,
-    mean_shift,
-    neighbors,
-    radial_spread,
-    radii_of_mass,
+    radial_spreads,
     spreads,
 )
 from sfumato.datasets import make_blobs_with_outliers
@@ -45,6 +42,13 @@ def made(n_features=3, n_rows=2000, n_clusters=4, seed=0, **options):
     )
 
 
+def radial_spread(distances, radius):
+    """Spread of one cluster."""
+    one = np.zeros(len(distances), dtype=np.int32)
+    (found,) = radial_spreads(distances, one, np.ones(len(distances)), np.array([radius]))
+    return found
+
+
 # From distances to a dimension.
 
 
@@ -61,7 +65,7 @@ def test_the_dimension_inverts_the_moments_of_wilson_and_hilferty(dimension, sca
 def test_the_dimension_of_gaussian_distances(dimension):
     """In one dimension, the transformed distances are less normal."""
     distances = 3 * chi.rvs(dimension, size=20_000, random_state=0)
-    spread = radial_spread(distances, np.ones(20_000), 3 * chi.ppf(0.25, dimension))
+    spread = radial_spread(distances, 3 * chi.ppf(0.25, dimension))
     assert spread.dimension == pytest.approx(dimension, rel=0.2 if dimension == 1 else 0.05)
     if dimension > 1:
         assert spread.radius == pytest.approx(3 * chi.ppf(0.99865, dimension), rel=0.03)
@@ -74,9 +78,9 @@ def test_rows_far_from_a_cluster_do_not_count(dimension, share):
     edge = chi.ppf(0.99999, dimension)
     far = np.random.default_rng(0).uniform(2 * edge, 50 * edge, size=int(5000 * share))
     start = chi.ppf(0.25, dimension)
-    clean = radial_spread(distances, np.ones(5000), start)
+    clean = radial_spread(distances, start)
     both = np.concatenate([distances, far])
-    assert_allclose(radial_spread(both, np.ones(len(both)), start), clean, rtol=0.005)
+    assert_allclose(radial_spread(both, start), clean, rtol=0.005)
 
 
 @pytest.mark.parametrize(
@@ -85,40 +89,83 @@ def test_rows_far_from_a_cluster_do_not_count(dimension, share):
     ids=["at one distance", "in one place", "few", "none"],
 )
 def test_rows_that_tell_nothing(distances):
-    assert np.isnan(radial_spread(distances, np.ones(len(distances)), 2.0).dimension)
+    assert np.isnan(radial_spread(distances, 2.0).dimension)
+
+
+@each("weighted", (False, True), ids=str)
+def test_spreads_of_groups_are_those_of_each_alone(weighted):
+    """Mixed rows, in any order, and weights that are copies."""
+    rng = np.random.default_rng(0)
+    distances, labels = chi.rvs(4, size=3000, random_state=0), rng.integers(0, 5, 3000)
+    distances *= 1 + labels
+    copies = rng.integers(0, 4, 3000) if weighted else np.ones(3000, dtype=int)
+    radii = (1 + np.arange(5)) * chi.ppf(0.25, 4)
+    found = radial_spreads(distances, labels, copies.astype(float), radii)
+    for k in range(5):
+        alone = np.repeat(distances[labels == k], copies[labels == k])
+        assert_allclose(found[k], radial_spread(alone, radii[k]), rtol=1e-9)
+
+
+def test_a_spread_by_hand():
+    """Nine rows whose distances to the power of 2/3 are 1, 4, 9, ..., 81, and a far one.
+
+    The median is 25, and the median deviation from it 21, so that no row is beyond 2.5 * 1.4826 *
+    21: mean and deviation are those of all nine.
+    """
+    powers = np.arange(1.0, 10.0) ** 2
+    found = radial_spread(np.append(powers**1.5, 1e9), 600.0)
+    assert_allclose(found, [powers.mean(), powers.std() / 0.9546], rtol=1e-12)
 
 
 # Neighbors.
 
 
-def test_neighbors_have_the_given_weight():
-    line = np.arange(10.0)[:, None]
-    engine = make_engine("native", line, L21(), Hard())
-    points = np.array([[0.0], [5.1]])
-    distances, radii = neighbors(engine, points, 3.0)
-    assert_allclose(radii, [2.0, 1.1])
-    assert_allclose(distances, np.abs(line.T - points))
-    means, same = mean_shift(engine, points, 3.0)
-    assert_array_equal(same, radii)
-    assert_allclose(means, [[1.0], [5.0]])  # Of the rows 0, 1, 2 and 4, 5, 6.
+@every_engine
+@every_dtype
+@each("storage", (np.asarray, csr), ids=["dense", "csr"])
+def test_neighbors_have_the_given_weight(engine_name, dtype, storage):
+    line = np.arange(1.0, 11.0, dtype=dtype)[:, None]
+    engine = make_engine(engine_name, storage(line), L21(), Hard())
+    means, radii = engine.mean_shift(np.array([[1.0], [6.1]]), 3.0)
+    assert_allclose(radii, [2.0, 1.1], rtol=1e-6)
+    assert_allclose(means, [[2.0], [6.0]], rtol=1e-6)  # Of the rows 1, 2, 3 and 5, 6, 7.
 
 
-def test_mean_shift_weighs_rows_and_leaves_out_those_of_weight_zero():
+@every_engine
+def test_mean_shift_weighs_rows_and_leaves_out_those_of_weight_zero(engine_name):
     line, weights = np.arange(6.0)[:, None], np.array([1.0, 0.0, 3.0, 1.0, 0.0, 5.0])
-    engine = make_engine("native", line, L21(), Hard(), weights)
-    means, radii = mean_shift(engine, np.array([[0.0]]), 4.0)
+    engine = make_engine(engine_name, line, L21(), Hard(), weights)
+    means, radii = engine.mean_shift(np.array([[0.0]]), 4.0)
     assert_allclose(radii, [2.0])
     assert_allclose(means, [[6 / 4]])
 
 
+@every_engine
 @pytest.mark.parametrize("mass", [0.5, 1, 7, 12, 1000])
-def test_a_radius_holds_a_mass(mass):
-    """Weights are copies: the radius is that among the copies."""
+def test_weights_are_copies(engine_name, mass):
     rng = np.random.default_rng(0)
-    distances, weights = rng.uniform(size=(4, 30)), rng.integers(1, 4, size=30).astype(float)
-    copies = np.repeat(distances, weights.astype(int), axis=1)
-    expected = radii_of_mass(copies, np.ones(copies.shape[1]), mass)
-    assert_array_equal(radii_of_mass(distances, weights, mass), expected)
+    X, weights = rng.normal(size=(30, 4)), rng.integers(1, 4, size=30)
+    weighted = make_engine(engine_name, X, L21(), Hard(), weights.astype(float))
+    copied = make_engine(engine_name, np.repeat(X, weights, axis=0), L21(), Hard())
+    for found, expected in zip(
+        *(e.mean_shift(X[:5], mass) for e in (weighted, copied)), strict=True
+    ):
+        assert_allclose(found, expected, rtol=1e-12)
+
+
+@each("n_features", (3, 16, 300), ids=str)
+@each("weighted", (False, True), ids=str)
+@every_dtype
+def test_engines_shift_alike(n_features, weighted, dtype):
+    X = made(n_features, 3000).data.astype(dtype)
+    weights = row_weights(len(X)) if weighted else None
+    points = X[:40].astype(np.float64)
+    native, reference = (
+        make_engine(name, X, L21(), Hard(), weights).mean_shift(points, 60.0)
+        for name in ("native", "reference")
+    )
+    for found, expected in zip(native, reference, strict=True):
+        assert_allclose(found, expected, rtol=1e-9 if dtype == np.float64 else 1e-4, atol=1e-4)
 
 
 # Modes.
