@@ -140,6 +140,9 @@ class Statistics:
             out=np.zeros_like(self.pull),
             where=self.weight[:, None] > 0,
         )
+        if not self.kink_force.any():
+            moved: Floats = current + step
+            return moved
         largest = np.abs(self.pull).max(axis=1, initial=SMALLEST_NORMAL)
         units = self.pull / largest[:, None]  # Squares of sums over heavy rows overflow.
         resultant = 2 * largest * np.sqrt((units**2).sum(axis=1))
