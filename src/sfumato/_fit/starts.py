@@ -46,6 +46,9 @@ ALL_ROWS = "all rows"
 SAME_END = 10
 """Relative difference of two objectives over ``tol``, up to which two starts ended at the same one:
 about what stopping leaves open. Chosen by hand."""
+UNRESOLVED = 2.0
+"""Standard errors up to which a sample cannot tell which of two starts is better. Chosen by
+hand."""
 HARD_FIT = Stopping(max_iter=3, tol=1e-3)
 """Hard iterations before and after an exchange: they take centers, which are rows, to the middle of
 their clusters, from where soft memberships of larger clusters do not pull them away. Chosen by
@@ -213,8 +216,8 @@ def _compared(context: Context, engine: Engine, tol: float = 0) -> tuple[Start, 
     improved = None
     if not any(context.sizes):  # Otherwise centers are exchanged on the next larger sample.
         improved = _improvements(context, engine, plan.compared)
-    agree = partial(_agree, context, engine)
-    return run_starts(plain(), plan.rungs, exchanged(), agree=agree, improved=improved)
+    agree, alike = (partial(check, context, engine) for check in (_agree, _alike))
+    return run_starts(plain(), plan.rungs, exchanged(), agree, alike, improved)
 
 
 def _improvements(
@@ -270,13 +273,42 @@ def _exchanged(
 
 def _agree(context: Context, engine: Engine, first: Start, second: Start) -> bool:
     """Whether two starts have the same clusters; as it was stored, if the fit is resumed."""
-    checkpoint, key = context.checkpoint, f"{first.number} {second.number}"
-    if checkpoint is not None and key in checkpoint.agreed:
-        return checkpoint.agreed[key]
-    found = _equally_good(context, first, second) or _same_labels(engine, first, second)
-    if checkpoint is not None:
-        checkpoint.agreed[key] = found
-    return found
+
+    def found() -> bool:
+        return _equally_good(context, first, second) or _same_labels(engine, first, second)
+
+    return _stored(context, f"{first.number} {second.number}", found)
+
+
+def _alike(context: Context, engine: Engine, first: Start, second: Start) -> bool:
+    """Whether a sample cannot tell which of two starts is better on all rows.
+
+    Its total loss is uncertain, and so is the difference of two: by the spread of the differences
+    of its rows, as in a paired test.
+    """
+    if not context.sizes or not isinstance(engine, ResidentEngine):
+        return False
+
+    def found() -> bool:
+        losses = np.full((2, engine.n_rows), np.inf, dtype=engine.dtype)
+        for row, start in zip(losses, (first, second), strict=True):
+            engine.update_costs(row, start.descent.centers)
+        weights = engine.data.weights_or_ones() / engine.data.weights_or_ones().sum()
+        falls = (losses[1] - losses[0]).astype(np.float64)
+        mean = float(weights @ falls)
+        return abs(mean) <= UNRESOLVED * float(np.sqrt(weights**2 @ (falls - mean) ** 2))
+
+    return _stored(context, f"alike {first.number} {second.number}", found)
+
+
+def _stored(context: Context, key: str, found: Callable[[], bool]) -> bool:
+    """What was found of two starts before the fit was resumed, or is found now."""
+    checkpoint = context.checkpoint
+    if checkpoint is None:
+        return found()
+    if key not in checkpoint.agreed:
+        checkpoint.agreed[key] = found()
+    return checkpoint.agreed[key]
 
 
 def _equally_good(context: Context, first: Start, second: Start) -> bool:

@@ -115,7 +115,7 @@ class Start:
 
 
 Agree = Callable[[Start, Start], bool]
-"""Whether two starts have come to the same clusters."""
+"""Whether two starts have come to the same clusters, or are equally good."""
 
 
 def run_starts(
@@ -123,6 +123,7 @@ def run_starts(
     rungs: tuple[Rung, ...] = (),
     exchanged: Iterable[Start] = (),
     agree: Agree = lambda first, second: False,
+    alike: Agree = lambda first, second: False,
     improved: Callable[[Start], Start | None] | None = None,
 ) -> tuple[Start, Floats | None]:
     """Run the starts; return the best one, and the centers of the second best.
@@ -138,12 +139,15 @@ def run_starts(
     exchanged : iterable of Start
         Starts that come first. If two of them agree, no others are begun.
     agree : callable
+    alike : callable
+        Whether the rows cannot tell which of two starts is better. If so of the best two of those
+        that come first, no others are begun either: they would tell as little.
     improved : callable
         From the best start to another that begins near it, or None; it is called again as long as
         that is better.
     """
     race = Race()
-    race.run_exchanged(exchanged, agree)
+    race.run_exchanged(exchanged, agree, alike)
     if not race.decided:
         race.halve(starts, (*rungs, END))
     if improved is not None:
@@ -180,21 +184,35 @@ class Race:
         others = [start for start in self._ended if start is not self.best]
         return best_of(others).descent.centers if others else None
 
-    def run_exchanged(self, starts: Iterable[Start], agree: Agree) -> None:
-        """Run starts for some iterations; if two agree, run the best of all to the end."""
+    def run_exchanged(self, starts: Iterable[Start], agree: Agree, alike: Agree) -> None:
+        """Run starts for some iterations; if two agree, run the best of all to the end.
+
+        The same if none do, but the best two are alike.
+        """
         for start in starts:
             self._advance(start, AGREEMENT_ITERATIONS)
             if self.decided:
                 return
-            best = self.best
-            others = [other for other in self.alive if other is not best]
+            best, others = self.best, self._others()
             same = next((other for other in others if agree(best, other)), None)
             if same is not None:
-                self._ended.append(same)
-                self.decided = True
-                self._advance(best)
-                self._drop_worst(1)
+                self._decide(same)
                 return
+        others = self._others()
+        if others and alike(self.best, second := best_of(others)):
+            self._decide(second)
+
+    def _others(self) -> list[Start]:
+        """Starts that are alive, without the best one."""
+        best = self.best if self.alive else None
+        return [start for start in self.alive if start is not best]
+
+    def _decide(self, second: Start) -> None:
+        """Run the best start to the end, and begin no others."""
+        self._ended.append(second)
+        self.decided = True
+        self._advance(self.best)
+        self._drop_worst(1)
 
     def halve(self, starts: Iterable[Start], rungs: tuple[Rung, ...]) -> None:
         """Run the starts up to each rung in turn, and drop the worst ones there.

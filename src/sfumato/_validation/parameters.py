@@ -33,7 +33,7 @@ def check_counts(estimator: Any) -> None:
         require_integer("n_init", estimator.n_init, least=1, advice="use e.g. 10, or 'auto'")
     check_threads(estimator.n_threads)
     meaning = (
-        "the relative fall of the objective at which to stop; use e.g. 1e-7, or 0 to go on until "
+        "the relative fall of the objective at which to stop; use e.g. 1e-6, or 0 to go on until "
         "it no longer falls"
     )
     _require_share("tol", estimator.tol, meaning)

@@ -111,7 +111,7 @@ def _method_options() -> list[click.Parameter]:
         option(["--random-state", "--seed"], seeds, 0, "Seed of the random numbers."),
         _option_or_auto("--n-init", int, "Number of starts, of which the best is kept."),
         option(["--max-iter"], whole, 300, "Largest number of iterations of a start."),
-        option(["--tol"], real, 1e-7, "Relative fall of the objective at which to stop."),
+        option(["--tol"], real, 1e-6, "Relative fall of the objective at which to stop."),
         click.Option(["--n-threads"], type=whole, help="Threads.  [default: all processors]"),
     ]
 

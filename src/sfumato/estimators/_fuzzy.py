@@ -47,7 +47,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         and where no row lies beyond an automatic cap, seeds may be those of "k-means++".
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
-    tol : float, default=1e-7
+    tol : float, default=1e-6
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed; an int makes the result repeatable.
@@ -156,7 +156,7 @@ class FuzzyClustering(BaseFuzzyClustering):
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
@@ -208,7 +208,7 @@ class RSFKM(BaseFuzzyClustering):
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
-    tol : float, default=1e-7
+    tol : float, default=1e-6
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed; an int makes the result repeatable.
@@ -254,7 +254,7 @@ class RSFKM(BaseFuzzyClustering):
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
@@ -300,7 +300,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
-    tol : float, default=1e-7
+    tol : float, default=1e-6
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed; an int makes the result repeatable.
@@ -344,7 +344,7 @@ class FuzzyCMeans(BaseFuzzyClustering):
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",

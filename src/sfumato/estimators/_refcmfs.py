@@ -37,7 +37,7 @@ class REFCMFS(BaseFuzzyClustering):
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
-    tol : float, default=1e-7
+    tol : float, default=1e-6
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed; an int makes the result repeatable.
@@ -89,7 +89,7 @@ class REFCMFS(BaseFuzzyClustering):
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
@@ -150,7 +150,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
-    tol : float, default=1e-7
+    tol : float, default=1e-6
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed; an int makes the result repeatable.
@@ -214,7 +214,7 @@ class CappedREFCMFS(BaseFuzzyClustering):
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",
@@ -266,7 +266,7 @@ class SimREFCMFS(BaseFuzzyClustering):
         Number of starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Largest number of iterations of a start. Each is one step of all centers.
-    tol : float, default=1e-7
+    tol : float, default=1e-6
         A start stops when the objective falls by no more than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed; an int makes the result repeatable.
@@ -312,7 +312,7 @@ class SimREFCMFS(BaseFuzzyClustering):
         init: str | ArrayLike | Initializer | Callable[..., Any] = "auto",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: Any = None,
         n_threads: int | None = None,
         engine: str = "auto",

@@ -60,7 +60,7 @@ OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
     "no seed": (lambda: (clone(BASE).set_params(random_state=None), X, None), "and is None"),
     "cap": (lambda: (clone(BASE).set_params(loss__cap=2.5), X, None), r"cap` was 3\.0 and is 2\.5"),
     "loss": (lambda: (clone(BASE).set_params(loss="l21"), X, None), "`loss` was 'Capped'"),
-    "tol": (lambda: (clone(BASE).set_params(tol=1e-3), X, None), "`tol` was 1e-07 and is 0.001"),
+    "tol": (lambda: (clone(BASE).set_params(tol=1e-3), X, None), "`tol` was 1e-06 and is 0.001"),
     "first value": (lambda: (BASE, changed(X, 0), None), "checksum of the data"),
     "last value": (lambda: (BASE, changed(X, -1), None), "checksum of the data"),
     "order": (lambda: (BASE, X[::-1], None), "checksum of the data"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,7 @@ class Names:
 
 
 @needs_callbacks
-def test_callbacks_see_all_levels(small_samples: None) -> None:
+def test_callbacks_see_all_levels(small_samples: None, monkeypatch: pytest.MonkeyPatch) -> None:
     names = Names()
     model = REFCMFS(4, fuzzifier=1.4, random_state=0).set_callbacks(names)
     model.fit(blobs(600, 3, 4))
@@ -187,7 +188,31 @@ def test_callbacks_see_all_levels(small_samples: None) -> None:
     assert names.names[-1] == "all rows", "two starts that agree are enough"
     names.names.clear()
     model.set_params(n_clusters=9).fit(np.random.default_rng(0).normal(size=(120, 4)))
+    begun = sum(name.startswith("start") for name in names.names)
+    assert HALVING.exchanged <= begun <= HALVING.exchanged + HALVING.improved, "noise tells nothing"
+    names.names.clear()
+    monkeypatch.setattr(starts, "UNRESOLVED", 0.0)
+    model.fit(np.random.default_rng(0).normal(size=(120, 4)))
     assert sum(name.startswith("start") for name in names.names) >= HALVING.starts
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 8.0])
+def test_a_sample_tells_which_start_is_better_by_a_paired_test(shift: float) -> None:
+    """Losses are distances to one center, 0 or ``shift``: their mean difference over its error."""
+    X = np.random.default_rng(0).normal(size=(400, 1))
+    engine = make_engine("native", X, L21(), Hard())
+    context = SimpleNamespace(sizes=(400,), checkpoint=None)
+    first, second = (
+        SimpleNamespace(number=n, descent=SimpleNamespace(centers=np.array([[center]])))
+        for n, center in enumerate((0.0, shift))
+    )
+    falls = np.abs(X[:, 0] - shift) - np.abs(X[:, 0])
+    error = falls.std() / np.sqrt(400)
+    expected = abs(falls.mean()) <= 2 * error
+    assert starts._alike(context, engine, first, second) == expected
+    assert expected == (shift == 0)
+    on_all_rows = SimpleNamespace(sizes=(), checkpoint=None)
+    assert not starts._alike(on_all_rows, engine, first, second)
 
 
 def test_two_starts_that_agree_end_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:

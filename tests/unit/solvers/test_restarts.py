@@ -176,6 +176,26 @@ def test_two_that_agree_are_enough():
     assert exchanged[2].done == plain[0].done == 0
 
 
+def test_no_others_are_begun_where_rows_cannot_tell():
+    """None of the exchanged starts agree, but the best two are alike."""
+    exchanged, plain = [Scripted(9, 5, 3), Scripted(8, 5, 2), Scripted(7, 6, 5)], Scripted(0.5)
+    starts = [Start(each, n, lambda best: False) for n, each in enumerate([*exchanged, plain])]
+    asked = []
+
+    def alike(best, second):
+        asked.append((best, second))
+        return True
+
+    best, second = run_starts(
+        starts[3:], (Rung(1, 1),), iter(starts[:3]), lambda a, b: False, alike
+    )
+    assert asked == [(starts[1], starts[0])]
+    assert best is starts[1]
+    assert second is exchanged[0]
+    assert plain.done == 0
+    assert all(start.has_ended for start in starts[:3])
+
+
 def test_without_agreement_all_compete():
     exchanged, plain = (
         [Scripted(9, 5, 3), Scripted(8, 5, 4)],
