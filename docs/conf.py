@@ -51,7 +51,8 @@ html_math_renderer = "mathml"
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",  # Programs that need a cluster, or large libraries.
+    # Programs that need a cluster, or large libraries. It is matched with names, or with paths.
+    "ignore_pattern": r"(?:^|/)(?!plot_)[^/]*\.py$",
     "within_subsection_order": ExampleTitleSortKey,
     "remove_config_comments": True,
     "show_memory": False,

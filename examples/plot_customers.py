@@ -47,10 +47,11 @@ sizes = np.bincount(model.labels_[~model.outliers_])
 relative = np.log2(medians / inside.median())
 figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
 shown = axes.imshow(relative, cmap="RdBu_r", vmin=-3, vmax=3, aspect="auto")
-axes.set_xticks(range(4), names)
+axes.set_xticks(range(4), [name.replace(" since", "\nsince") for name in names])
 axes.set_yticks(range(len(sizes)), [f"segment {k}: {n}" for k, n in enumerate(sizes)])
 for (k, j), value in np.ndenumerate(medians.to_numpy()):
-    axes.text(j, k, f"{value:.0f}", ha="center", va="center")
+    color = "white" if abs(relative.iloc[k, j]) > 1.8 else "black"  # on dark cells
+    axes.text(j, k, f"{value:.0f}", ha="center", va="center", color=color)
 figure.colorbar(shown, label="times the median of all, log2")
 axes.set_title("Medians of the segments")
 plt.show()

@@ -34,5 +34,5 @@ found = ~model.outliers_
 axes.scatter(*X[found].T, s=6, c=model.labels_[found], cmap="tab10")
 axes.plot(*model.cluster_centers_.T, "kX", markeredgecolor="white", label="centers")
 axes.set(aspect="equal", title=f"{model.n_clusters_} clusters")
-axes.legend()
+axes.legend(loc="lower right")
 plt.show()

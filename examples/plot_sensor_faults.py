@@ -45,11 +45,11 @@ for column, (name, color) in enumerate(
 ):
     scale = 10 if column == 2 else 1
     top.plot(hours, scale * readings[:, column], linewidth=0.8, color=color, label=name)
-top.legend(loc="upper left", ncols=3)
+top.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
 bottom.semilogy(hours, model.outlier_scores_, ".", markersize=2, color="#999999")
 bottom.semilogy(hours[out], model.outlier_scores_[out], ".", markersize=5, color=PALETTE[5])
 bottom.axhline(1, color="k", linewidth=0.8)
 bottom.axvspan(16, 17, color=PALETTE[5], alpha=0.15, label="fault")
 bottom.set(ylabel="outlier score", xlabel="hour of the day")
-bottom.legend()
+bottom.legend(loc="upper right")
 plt.show()

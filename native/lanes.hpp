@@ -63,23 +63,33 @@ struct Lanes {
     return vector;
   }
 
+  // Lanes of a and b, by number; those of b follow those of a.
+  template <Index... Numbers>
+  static Vector pick(Vector a, Vector b) {
+#if __has_builtin(__builtin_shufflevector)
+    return __builtin_shufflevector(a, b, Numbers...);
+#else  // GCC 11
+    return __builtin_shuffle(a, b, IndexVector{Numbers...});
+#endif
+  }
+
   static T sum(Vector v) {
-    if constexpr (width == 8) v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
-    if constexpr (width == 8) v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
-    if constexpr (width == 4) v += __builtin_shufflevector(v, v, 2, 3, 0, 1);
+    if constexpr (width == 8) v += pick<4, 5, 6, 7, 0, 1, 2, 3>(v, v);
+    if constexpr (width == 8) v += pick<2, 3, 0, 1, 6, 7, 4, 5>(v, v);
+    if constexpr (width == 4) v += pick<2, 3, 0, 1>(v, v);
     return v[0] + v[1];
   }
 
   // a0 b0 a1 b1 ..., from the lower and from the upper halves.
   static Vector zip_low(Vector a, Vector b) {
-    if constexpr (width == 2) return __builtin_shufflevector(a, b, 0, 2);
-    if constexpr (width == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    if constexpr (width == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    if constexpr (width == 2) return pick<0, 2>(a, b);
+    if constexpr (width == 4) return pick<0, 4, 1, 5>(a, b);
+    if constexpr (width == 8) return pick<0, 8, 1, 9, 2, 10, 3, 11>(a, b);
   }
   static Vector zip_high(Vector a, Vector b) {
-    if constexpr (width == 2) return __builtin_shufflevector(a, b, 1, 3);
-    if constexpr (width == 4) return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    if constexpr (width == 8) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    if constexpr (width == 2) return pick<1, 3>(a, b);
+    if constexpr (width == 4) return pick<2, 6, 3, 7>(a, b);
+    if constexpr (width == 8) return pick<4, 12, 5, 13, 6, 14, 7, 15>(a, b);
   }
 
   // A square of width x width numbers, the i-th row of which is row(i): zipping the first half of

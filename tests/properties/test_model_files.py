@@ -14,20 +14,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import sfumato
 from sfumato import (
     RSFKM,
     Capped,
     CappedREFCMFS,
+    ClusterOutlierDetector,
     FuzzyClustering,
     KMedoids,
     LandmarkSpectralClustering,
     LandmarkSpectralEmbedding,
     Power,
+    TablePreparer,
 )
 from sfumato.exceptions import ModelFileError
 from tests.catalogue import blobs, each, whatever_results
+from tests.golden.make_models import table
 from tests.properties.mutations import mutated
 
 FILES = int(os.environ.get("FUZZ_FILES", "4000"))
@@ -48,7 +52,14 @@ MODELS = [
     KMedoids(3),
     LandmarkSpectralEmbedding(2, random_state=0),
     LandmarkSpectralClustering(3, random_state=0),
+    ClusterOutlierDetector(random_state=0),
+    make_pipeline(TablePreparer(), CappedREFCMFS(3, random_state=0)),
 ]
+
+
+def rows_for(model: Any, n_rows: int) -> Any:
+    """Rows that a model takes: a table if it prepares one."""
+    return table(n_rows, 0) if isinstance(model, Pipeline) else blobs(n_rows)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +68,8 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, model in enumerate(MODELS):
-            sfumato.save(model.fit(blobs(40)), folder / str(number), training_rows=number % 2 == 0)
+            fitted = model.fit(rows_for(model, 40))
+            sfumato.save(fitted, folder / str(number), training_rows=number % 2 == 0)
     return [(folder / str(number)).read_bytes() for number in range(len(MODELS))]
 
 
@@ -75,7 +87,7 @@ def use(path: Path) -> str:
 
 
 def use_model(model: Any) -> str:
-    X = blobs(7)
+    X = rows_for(model, 7)
     try:
         for name in ("predict", "transform", "predict_proba", "score_outliers", "score_samples"):
             if hasattr(model, name):

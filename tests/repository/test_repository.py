@@ -371,3 +371,16 @@ def test_the_oldest_versions_are_those_of_the_project() -> None:
         least = stated[name].split(".")
         assert version.split(".")[: len(least)] == least, name
     assert {"numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "dask", "onnx"} <= pinned.keys()
+
+
+def test_the_conda_recipe_asks_for_what_the_command_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    recipe = (ROOT / "tools" / "conda" / "recipe.yaml").read_text()
+    asked = re.search(r"^  run:\n(.*?)^tests:", recipe, re.MULTILINE | re.DOTALL)
+    assert asked
+    found = set(re.findall(r"- ([\w-]+) >=([\d.]+)", asked[1]))
+    needed = [*project["dependencies"], *extras["cli"], *extras["plot"]]
+    expected = {tuple(each.split(">=")) for each in needed}
+    renamed = {("matplotlib-base" if n == "matplotlib" else n, v) for n, v in expected}
+    assert found == renamed | {("python", project["requires-python"].removeprefix(">="))}

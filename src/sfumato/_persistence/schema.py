@@ -168,10 +168,11 @@ class Schema(Kind):
                 f"{name} refers to a stream or dask collection, and cannot be written; leave out "
                 "training_rows=True, and predict for the data where you need it."
             )
+        held = {name: vars(value)[name] for name in rows}  # The state has these in plain types.
         return {
             "class": self.made.__name__,
             "parameters": Parameters(PARTS).write(value.get_params(deep=False), archive),
-            "attributes": write_fields({**self.fitted, **named, **rows}, state, archive),
+            "attributes": write_fields({**self.fitted, **named, **rows}, state | held, archive),
         }
 
     def read(self, stored: Any, source: Source) -> Any:

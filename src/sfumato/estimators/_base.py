@@ -35,18 +35,10 @@ from sfumato._typing import Floats
 from sfumato._validation.batches import Batch
 from sfumato.estimators._documentation import DocumentedEstimator
 from sfumato.estimators._predictions import Predictions
+from sfumato.estimators._state import CopiedState
 from sfumato.exceptions import ParameterError
 from sfumato.losses import Loss, Squared, resolve_loss
 from sfumato.memberships import Hard, Membership, resolve_membership
-
-AGAIN = {
-    "labels_": "predict(X)",
-    "memberships_": "predict_membership(X)",
-    "outlier_scores_": "score_outliers(X)",
-    "outliers_": "score_outliers(X) > 1",
-    "probabilities_": "predict_proba(X).max(axis=1)",
-}
-"""Results for the rows of a fit, and how to compute them again."""
 
 
 class SampledRows(NamedTuple):
@@ -81,7 +73,9 @@ class SampledRows(NamedTuple):
         return Mixture.of(distances, self.seen.labels, self.weights, radii, background)
 
 
-class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, DocumentedEstimator):
+class BaseFuzzyClustering(
+    Predictions, ClusterMixin, CallbackSupportMixin, CopiedState, DocumentedEstimator
+):
     """Estimator for any loss and membership rule; a subclass chooses them in ``_parts``."""
 
     def __init__(
@@ -367,20 +361,9 @@ class BaseFuzzyClustering(Predictions, ClusterMixin, CallbackSupportMixin, Docum
         problem = Problem(self.loss_, self.membership_)
         return OnlineState.of(self._online_, self._centers(), problem, self.n_samples_seen_)
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise; for a result that a copy does not have, say how to compute it."""
-        message = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in AGAIN and "cluster_centers_" in self.__dict__:
-            message = (
-                f"{name} is missing: after a fit to a stream or dask collection it refers to the "
-                "data, so that pickles and copies of the estimator leave it out, and so do files "
-                f"of sfumato.save without training_rows=True; use {AGAIN[name]} for the data X."
-            )
-        raise AttributeError(message)
-
     def __getstate__(self) -> dict[str, Any]:
-        """State to pickle: without lazy results, which refer to the data, and without a sample."""
-        state = {name: v for name, v in super().__getstate__().items() if not is_lazy(v)}
+        """State to pickle: without lazy results, and without the sample that refers to the data."""
+        state = super().__getstate__()
         return {**state, "_online_": self._online_state()} if "_online_" in state else state
 
     def __sklearn_tags__(self) -> Any:
