@@ -172,12 +172,13 @@ def without_indicators(values: Floats) -> Floats:
 
 
 def _has_two_values(column: Floats) -> bool:
-    """Whether two values are those of nearly all rows, and of most that have not the commonest."""
+    """Whether nearly all rows have the least or the largest value, and few one between."""
     _, counts = np.unique(column, return_counts=True)
     if len(counts) < 2:
         return False
-    second, first = np.sort(counts)[-2:]
-    return bool(first + second >= TWO_VALUES * len(column) and 2 * second >= len(column) - first)
+    ends = counts[[0, -1]]
+    between = counts[1:-1].max(initial=0)
+    return bool(ends.sum() >= TWO_VALUES * len(column) and ends.min() >= between)
 
 
 def jittered(values: Floats, weights: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
