@@ -206,6 +206,26 @@ def test_most_rows_of_one_value_have_a_scale() -> None:
     assert spreads[0] == pytest.approx(np.std(column), rel=0.1)
 
 
+def test_a_spike_does_not_weigh_more_than_other_columns() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    fees = np.where(rng.random(3000) < 0.6, rng.lognormal(3, 0.3, size=3000), 0.0)
+    others = 8.0 * np.eye(3)[place] + rng.normal(size=(3000, 3))
+    spreads = near_spreads(np.column_stack([fees, others]), np.random.default_rng(0))
+    assert spreads[0] == pytest.approx(np.std(fees), rel=0.1)
+    assert_allclose(spreads[1:], spreads[1:].mean(), rtol=0.2)
+
+
+def test_small_counts_do_not_weigh_more_than_other_columns() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    counts = np.sqrt(rng.poisson(np.array([1.0, 3.0, 30.0])[place]))
+    within = np.sqrt(np.mean([counts[place == k].var() for k in range(3)]))
+    others = 8.0 * np.eye(3)[place] + rng.normal(size=(3000, 3))
+    spreads = near_spreads(np.column_stack([counts, others]), np.random.default_rng(0))
+    assert spreads[0] / spreads[1:].mean() > 0.8 * within
+
+
 @pytest.mark.parametrize("power", ["log", "sqrt", ""])
 def test_powers_are_found_within_clusters(power: str) -> None:
     rng = np.random.default_rng(0)
