@@ -135,6 +135,14 @@ def test_names_of_identifiers(name: str, kind: str) -> None:
     assert kinds(TablePreparer().fit(frame))[name] == kind
 
 
+def test_lengths_of_time_are_seconds() -> None:
+    seconds = pd.Series(np.arange(50.0) ** 2).where(np.arange(50) != 3)
+    frame = pd.DataFrame({"session": pd.to_timedelta(seconds, unit="s"), "x": np.arange(50) % 7})
+    preparer = TablePreparer(scale="none").fit(frame)
+    assert kinds(preparer)["session"] == "number"
+    assert_array_equal(preparer._read(frame)[:, 0], seconds)
+
+
 def test_codes_are_categories() -> None:
     rng = np.random.default_rng(0)
     codes = rng.choice([10115, 10117, 80331], size=200)

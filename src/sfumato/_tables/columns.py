@@ -100,10 +100,15 @@ def _written(value: Any) -> str:
 
 
 def is_number(series: Any) -> bool:
-    """Whether a column has a type of numbers."""
-    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+    """Whether a column has a type of numbers, or of lengths of time."""
+    from pandas.api.types import (
+        is_bool_dtype,
+        is_complex_dtype,
+        is_numeric_dtype,
+        is_timedelta64_dtype,
+    )
 
-    return (
+    return is_timedelta64_dtype(series.dtype) or (
         is_numeric_dtype(series.dtype)
         and not is_bool_dtype(series.dtype)
         and not is_complex_dtype(series.dtype)
@@ -111,10 +116,15 @@ def is_number(series: Any) -> bool:
 
 
 def numbers_of(series: Any, decimal: str = ".") -> Floats:
-    """Numbers of a column, NaN where there are none; text such as "$1,200" or "12 %" is read."""
+    """Numbers of a column, NaN where there are none; text such as "$1,200" or "12 %" is read.
+
+    Lengths of time are seconds.
+    """
     import pandas as pd
 
-    if is_number(series):
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        found = series.dt.total_seconds().to_numpy(dtype=np.float64)
+    elif is_number(series):
         found = series.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         text = text_of(series)
