@@ -144,6 +144,18 @@ def test_nothing_is_wider_than_the_window(opened, report, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_tables_are_readable_on_a_phone(opened, report):
+    page = opened(report).page
+    page.set_viewport_size({"width": 380, "height": 900})
+    why = page.locator("#outliers tbody tr td:last-child").first.bounding_box()
+    assert why["width"] > 250, "not a column of single words"
+    labels = "(cell) => getComputedStyle(cell, ':before').content"
+    cell = page.locator("#outliers tbody td").nth(1)
+    assert cell.evaluate(labels).startswith('"score')
+    page.set_viewport_size({"width": 1200, "height": 900})
+    assert cell.evaluate(labels) == "none"
+
+
 def test_dark_paper_is_dark_and_print_is_white(opened, report):
     page = opened(report).page
     light = {}

@@ -14,9 +14,10 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import sfumato
-from sfumato import CappedREFCMFS, TablePreparer
+from sfumato import CappedREFCMFS, TablePreparer, select_n_clusters
 from sfumato._tables.decide import chosen_rows, row_keys
 from sfumato._tables.scaling import find_powers, near_spreads
+from sfumato.datasets import make_customers
 from sfumato.exceptions import ParameterError
 
 N = 600
@@ -98,6 +99,12 @@ def test_a_column_is_read_the_same_as_text_and_as_numbers() -> None:
         ("%d.%m.%Y", "31.01.2020"),
         ("%m/%d/%Y", "01/31/2020"),
         ("%d/%m/%Y", "31/01/2020"),
+        ("%d %b %Y", "31 Jan 2020"),
+        ("%B %d, %Y", "January 31, 2020"),
+        ("%d.%m.%y", "31.01.20"),
+        ("%d.%m.%Y %H:%M", "31.01.2020 00:00"),
+        ("%m/%d/%Y %I:%M %p", "01/31/2020 12:00 AM"),
+        ("%Y%m%d", "20200131"),
     ],
 )
 def test_dates_are_read_in_usual_formats(written: str, first: str) -> None:
@@ -107,6 +114,76 @@ def test_dates_are_read_in_usual_formats(written: str, first: str) -> None:
     preparer = TablePreparer(scale="none").fit(frame)
     assert kinds(preparer)["d"] == "date"
     assert_array_equal(preparer.transform(frame)[:, 0], (days - pd.Timestamp(0)).dt.days)
+
+
+def test_dates_that_are_whole_numbers() -> None:
+    days = pd.Series(pd.date_range("2020-01-31", periods=50))
+    numbers = days.dt.strftime("%Y%m%d").astype(float).where(np.arange(50) != 7)
+    frame = pd.DataFrame({"d": numbers, "x": 20_000_101 + np.arange(50) ** 2})
+    preparer = TablePreparer(scale="none").fit(frame)
+    assert kinds(preparer) == {"d": "date", "x": "number"}
+    read = preparer._read(frame)[:, 0]
+    assert_array_equal(read, (days - pd.Timestamp(0)).dt.days.where(np.arange(50) != 7))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("customerId", "identifier"), ("order id", "identifier"), ("paid", "number")]
+)
+def test_names_of_identifiers(name: str, kind: str) -> None:
+    numbers = np.random.default_rng(0).choice(10**6, 300, replace=False)
+    frame = pd.DataFrame({name: numbers, "x": numbers % 71})
+    assert kinds(TablePreparer().fit(frame))[name] == kind
+
+
+def test_lengths_of_time_are_seconds() -> None:
+    seconds = pd.Series(np.arange(50.0) ** 2).where(np.arange(50) != 3)
+    frame = pd.DataFrame({"session": pd.to_timedelta(seconds, unit="s"), "x": np.arange(50) % 7})
+    preparer = TablePreparer(scale="none").fit(frame)
+    assert kinds(preparer)["session"] == "number"
+    assert_array_equal(preparer._read(frame)[:, 0], seconds)
+
+
+def test_codes_are_categories() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.choice([10115, 10117, 80331], size=200)
+    frame = pd.DataFrame(
+        {
+            "zip": codes,
+            "shop": [f"{code % 100:04d}" for code in codes],
+            "code": codes / 3,
+            "barcode": codes + rng.integers(5, size=200),
+        }
+    )
+    found = TablePreparer().fit(frame).decisions_
+    assert [each.kind for each in found] == ["category", "category", "number", "number"]
+    assert found.of("zip").levels == tuple(map(str, pd.Series(codes).value_counts().index))
+    assert kinds(TablePreparer(numbers=["zip", "shop"]).fit(frame))["shop"] == "number"
+
+
+def test_rare_categories_have_no_column() -> None:
+    names = np.array(["web"] * 500 + ["shop"] * 495 + ["wbe", "Shop", "sohp", "we b", "WEB"])
+    many = np.array([f"street {number % 300}" for number in range(1000)])
+    frame = pd.DataFrame({"channel": names, "street": many, "x": np.arange(1000.0) % 37})
+    found = TablePreparer().fit(frame)
+    assert found.decisions_.of("channel").levels == ("web", "shop")
+    assert "the 2 commonest of 7 categories" in found.decisions_.of("channel").action
+    assert found.decisions_.of("street").kind == "left out"
+    assert_array_equal(found.transform(frame)[-5:, 1:], 0)
+    said = TablePreparer(categories=["street"]).fit(frame).decisions_.of("street")
+    assert len(said.levels) == 20
+
+
+def test_misspelled_categories_do_not_hide_clusters() -> None:
+    made = make_customers(3000, random_state=1)
+    rng = np.random.default_rng(0)
+    frame = made.frame
+    for name in ("channel", "region"):
+        rows = rng.choice(3000, 40, replace=False)
+        frame.loc[rows, name] = frame.loc[rows, name].map(
+            lambda text: str(text)[: rng.integers(1, 4)] + rng.choice([*"xyz"])
+        )
+    rows = TablePreparer().fit_transform(frame)
+    assert select_n_clusters(rows, random_state=0).n_clusters == 5
 
 
 def test_units_do_not_matter() -> None:
@@ -135,6 +212,26 @@ def test_most_rows_of_one_value_have_a_scale() -> None:
     other = np.random.default_rng(0).normal(size=1000)
     spreads = near_spreads(np.column_stack([column, other]), np.random.default_rng(0))
     assert spreads[0] == pytest.approx(np.std(column), rel=0.1)
+
+
+def test_a_spike_does_not_weigh_more_than_other_columns() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    fees = np.where(rng.random(3000) < 0.6, rng.lognormal(3, 0.3, size=3000), 0.0)
+    others = 8.0 * np.eye(3)[place] + rng.normal(size=(3000, 3))
+    spreads = near_spreads(np.column_stack([fees, others]), np.random.default_rng(0))
+    assert spreads[0] == pytest.approx(np.std(fees), rel=0.1)
+    assert_allclose(spreads[1:], spreads[1:].mean(), rtol=0.2)
+
+
+def test_small_counts_do_not_weigh_more_than_other_columns() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    counts = np.sqrt(rng.poisson(np.array([1.0, 3.0, 30.0])[place]))
+    within = np.sqrt(np.mean([counts[place == k].var() for k in range(3)]))
+    others = 8.0 * np.eye(3)[place] + rng.normal(size=(3000, 3))
+    spreads = near_spreads(np.column_stack([counts, others]), np.random.default_rng(0))
+    assert spreads[0] / spreads[1:].mean() > 0.8 * within
 
 
 @pytest.mark.parametrize("power", ["log", "sqrt", ""])
@@ -265,12 +362,12 @@ def test_tables_without_a_use() -> None:
 
 
 def test_many_categories_are_few_columns() -> None:
-    words = [f"w{number % 97}" for number in range(970)] + ["often"] * 500
-    frame = pd.DataFrame({"w": words, "x": np.random.default_rng(0).normal(size=1470)})
+    words = [f"w{number % 47}" for number in range(940)] + ["often"] * 500
+    frame = pd.DataFrame({"w": words, "x": np.random.default_rng(0).normal(size=1440)})
     preparer = TablePreparer(max_categories=5).fit(frame)
     assert preparer.get_feature_names_out()[1] == "w_often"
     assert len(preparer.get_feature_names_out()) == 6
-    assert "the 5 commonest of 98 categories" in preparer.decisions_.of("w").action
+    assert "the 5 commonest of 48 categories" in preparer.decisions_.of("w").action
 
 
 @pytest.mark.parametrize("name", ["\0", "a\0", "", " ", "0", "\ud7ff"])

@@ -5,14 +5,22 @@
    Gaussians, or have heavier or lighter tails, or are longer along one axis.
 2. The smallest number is taken whose BIC is within ``EVIDENCE`` of the highest.
 3. Components without a valley of the density between them are one cluster.
+4. Where clusters have several components, the rows are whitened by the covariance within clusters,
+   and all of this is repeated: where columns are correlated within clusters, one round component
+   for each then describes the density better [2]_, and BIC says so.
 
 Other criteria are computed for comparison. Where they prefer another number, the reason says so.
+
+References
+----------
+.. [2] H. P. Friedman, J. Rubin, "On some invariant criteria for grouping data", JASA 1967.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +54,9 @@ References
 BEYOND = 5
 """Numbers of clusters listed beyond the chosen one and the best number of components, at least.
 Chosen by hand."""
+WHITENINGS = 2
+"""Times that rows are whitened, at most. Chosen by hand: if two clusters were one, the covariance
+of the first time is too wide."""
 OUTLIERS_NAMED = 0.01
 """Share of outliers from which on the reason names it. Chosen by hand."""
 REFERENCES = 3
@@ -92,10 +103,9 @@ def _choose(
 ) -> Selection:
     """Choose a number of clusters for some rows."""
     most = MOST_CLUSTERS if candidates is None else max(MOST_CLUSTERS, candidates[-1])
-    path = Path(rows, rng, most).walk(1 if candidates is None else candidates[-1])
-    count = min(n for n in path.scores if path.scores[n] >= path.scores[path.best] - EVIDENCE)
-    seen = path.seen(count)
-    found = 1 if count < 2 else max(1, int(cluster_of_components(rows, seen).max()) + 1)
+    parted = _best_parts(rows, rng, most, 1 if candidates is None else candidates[-1])
+    path, seen, found = parted.path, parted.seen, parted.n_clusters
+    rows, count = path.rows, seen.components.size
     if candidates is None:
         last = max(found, count) + BEYOND
         candidates = [n for n in range(1, last + 1) if n in path.scores or n == found]
@@ -112,6 +122,70 @@ def _choose(
         reason=selection.reason + _disagreement(preferred, chosen),
         alternatives=tuple(_alternatives(chosen, found, count, path, candidates, preferred)),
     )
+
+
+class Parts(NamedTuple):
+    """Components of the density, and which of them are one cluster.
+
+    Attributes
+    ----------
+    path : Path
+    seen : Expectation
+        Rows under the components that were chosen.
+    clusters : ndarray of shape (n_components,)
+        Cluster of each component; -1 for those that are none.
+    """
+
+    path: Path
+    seen: Expectation
+    clusters: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, path: Path) -> Parts:
+        """Parts of the smallest number of components that is about as likely as the best."""
+        least = path.scores[path.best] - EVIDENCE
+        seen = path.seen(min(n for n in path.scores if path.scores[n] >= least))
+        return cls(path, seen, cluster_of_components(path.rows, seen))
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return max(1, int(self.clusters.max(initial=0)) + 1)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether there are clusters, some of which have several components."""
+        return 1 < self.n_clusters < self.seen.components.size
+
+    def covariance(self) -> Floats:
+        """Pooled covariance of the rows within clusters."""
+        rows = self.path.rows
+        labels = np.append(self.clusters, [-1, -1])[self.seen.posteriors.argmax(axis=1)]
+        found, total = np.zeros((rows.n_columns, rows.n_columns)), 0.0
+        for cluster in range(self.n_clusters):
+            values, weights = rows.values[labels == cluster], rows.weights[labels == cluster]
+            if len(values):
+                values = values - np.average(values, axis=0, weights=weights)
+                found += (weights * values.T) @ values
+                total += float(weights.sum())
+        return found / max(total, 1.0)
+
+
+def _best_parts(rows: Rows, rng: np.random.RandomState, most: int, least: int) -> Parts:
+    """Parts of the rows as they are, or whitened, whichever are likelier."""
+    best = last = Parts.of(Path(rows, rng, most).walk(least))
+    unlike = best.uneven and rows.n_columns > 1
+    for _ in range(WHITENINGS):
+        covariance = last.covariance()
+        if not unlike or not covariance.any():
+            break
+        path = Path(last.path.rows.whitened(covariance), rng, most).walk(least)
+        before, last = last, Parts.of(path)
+        if path.scores[path.best] > best.path.scores[best.path.best]:
+            best = last
+        # Other clusters have another covariance.
+        unlike = 1 < last.n_clusters != before.n_clusters
+    return best
 
 
 def _of_equal_rows(candidates: Sequence[int] | None) -> Selection:
@@ -205,6 +279,8 @@ def _reason(found: int, chosen: int, seen: Expectation, rows: Rows, path: Path) 
         text += f" Clusters have heavy tails (Student-t, {components.shape:g} degrees)."
     if components.power > 1 and count:
         text += " Clusters have light tails, as uniform ones."
+    if rows.cost:
+        text += " Columns are correlated within clusters: rows were whitened."
     outliers = float(seen.posteriors[:, count:].sum()) / rows.total
     if count and outliers >= OUTLIERS_NAMED:
         text += f" About {outliers:.0%} of the rows are outliers."

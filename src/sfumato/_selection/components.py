@@ -379,10 +379,10 @@ def bic(rows: Rows, seen: Expectation) -> float:
     """Bayesian information criterion, as a log-likelihood: larger is better [1]_.
 
     Half of the usual value with the opposite sign. Parameters that all numbers of components have
-    are not counted.
+    are not counted, but those of a map that was applied to the rows.
 
     References
     ----------
     .. [1] G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 1978.
     """
-    return seen.log_likelihood - penalty(rows, seen)
+    return seen.log_likelihood - penalty(rows, seen) - rows.cost

@@ -1,8 +1,9 @@
 """Rows on which numbers of clusters are compared: a sample of bounded size, made continuous.
 
 - Rows are drawn in proportion to their weights, which then count as numbers of rows.
-- Columns of two values, as of categories that are one-hot encoded, are left out if they hold a
-  small part of the variance: their values are no round clusters, whatever the other columns say.
+- Columns of two values, as of categories that are one-hot encoded, or of numbers of which many are
+  the same, as zeros, are left out if they hold a small part of the variance: such values are no
+  round clusters, whatever the other columns say.
 - Columns with few different values get a jitter of their resolution, so that equal values are no
   clusters of their own.
 - Many columns are projected onto the principal axes of the directions of the rows, which outliers
@@ -22,6 +23,7 @@ import numpy as np
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._outliers import row_weight, weighted_median
+from sfumato._resolution import has_spike, steps_of
 from sfumato._sampling import PrioritySample
 from sfumato._typing import Floats
 
@@ -39,9 +41,6 @@ REPEATED = 0.5
 TWO_VALUES = 0.9
 """Share of the two commonest values of a column, from which on it is one of two values. Chosen by
 hand: missing categories may be filled by other values."""
-COMMON = 0.9
-"""Share of the rows whose values are the common ones of a column of repeated values. Chosen by
-hand: missing values may be filled by others."""
 SMALL_PART = 1 / 3
 """Part of the variance of all columns, up to which columns of two values are left out. Chosen by
 hand."""
@@ -65,6 +64,8 @@ class Rows(NamedTuple):
         Median and half of the interquartile range of each column.
     least_width : float
         Width of a cluster at least.
+    cost : float
+        What the parameters of a linear map that was applied to the rows cost in the criterion.
     """
 
     values: Floats
@@ -73,13 +74,18 @@ class Rows(NamedTuple):
     middle: Floats
     spread: Floats
     least_width: float
+    cost: float = 0.0
 
     @classmethod
     def of(cls, values: Floats, weights: Floats) -> Rows | None:
         """Rows with positive weights; None if all are the same."""
         if not np.ptp(values, axis=0).any():
             return None
-        values = scaled(values, weights)
+        return cls._measured(scaled(values, weights), weights)
+
+    @classmethod
+    def _measured(cls, values: Floats, weights: Floats, cost: float = 0.0) -> Rows:
+        """Rows as they are, which differ, and what the density of outliers is made of."""
         n_columns, total = values.shape[1], float(weights.sum())
         low, middle, high = weighted_quantiles(values, weights, (0.25, 0.5, 0.75))
         deviations = np.sqrt(np.average((values - middle) ** 2, axis=0, weights=weights))
@@ -90,7 +96,19 @@ class Rows(NamedTuple):
         distance = weighted_median(np.linalg.norm(values - middle, axis=1), weights)
         width = (distance or float(deviations.max())) / np.sqrt(n_columns)
         box = -float(np.log(sides).sum())
-        return cls(values, weights, box, middle, spread, LEAST_WIDTH * width)
+        return cls(values, weights, box, middle, spread, LEAST_WIDTH * width, cost)
+
+    def whitened(self, covariance: Floats) -> Rows:
+        """Rows in which clusters of a covariance are round; the volume stays the same.
+
+        The map costs half of the logarithm of the number of rows for each of its parameters.
+        """
+        values, axes = np.linalg.eigh(covariance)
+        values = np.maximum(values, LEAST_SPREAD**2 * values[-1])
+        scales = np.exp(np.log(values).mean() / 2) / np.sqrt(values)
+        parameters = self.n_columns * (self.n_columns + 1) / 2 - 1
+        cost = parameters / 2 * float(np.log(max(self.total, 2.0)))
+        return self._measured(self.values @ (axes * scales) @ axes.T, self.weights, cost)
 
     @classmethod
     def drawn(cls, engine: Engine, rng: np.random.RandomState) -> Rows | None:
@@ -160,8 +178,8 @@ def scaled(values: Floats, weights: Floats) -> Floats:
 
 
 def without_indicators(values: Floats) -> Floats:
-    """Rows without columns of two values, if these hold a small part of the variance."""
-    two = np.array([_has_two_values(column) for column in values.T], dtype=bool)
+    """Rows without columns of two values or a spike, if these hold a small part of the variance."""
+    two = np.array([_has_two_values(c) or has_spike(c) for c in values.T], dtype=bool)
     if not two.any() or two.all():
         return values
     low, high = np.quantile(values, TRIMMED, axis=0)
@@ -172,12 +190,13 @@ def without_indicators(values: Floats) -> Floats:
 
 
 def _has_two_values(column: Floats) -> bool:
-    """Whether two values are those of nearly all rows, and of most that have not the commonest."""
+    """Whether nearly all rows have the least or the largest value, and few one between."""
     _, counts = np.unique(column, return_counts=True)
     if len(counts) < 2:
         return False
-    second, first = np.sort(counts)[-2:]
-    return bool(first + second >= TWO_VALUES * len(column) and 2 * second >= len(column) - first)
+    ends = counts[[0, -1]]
+    between = counts[1:-1].max(initial=0)
+    return bool(ends.sum() >= TWO_VALUES * len(column) and ends.min() >= between)
 
 
 def jittered(values: Floats, weights: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
@@ -190,33 +209,13 @@ def jittered(values: Floats, weights: Floats, rng: np.random.RandomState) -> tup
     for column in range(values.shape[1]):
         different = np.unique(values[:, column])
         if 2 < len(different) < REPEATED * weights.sum():
-            steps[:, column] = _steps(values[:, column], weights)
+            steps[:, column] = steps_of(values[:, column], weights)
     if not steps.any():
         return values, weights
     parts = np.clip(np.floor(weights), 1, MOST_PARTS).astype(np.intp)
     found = np.repeat(values, parts, axis=0)
     found += np.repeat(steps, parts, axis=0) * rng.uniform(-0.5, 0.5, size=found.shape)
     return found, np.repeat(weights / parts, parts)
-
-
-def _steps(column: Floats, weights: Floats) -> Floats:
-    """Resolution at each value of a column: the mean distance to the common values beside it.
-
-    Common values are those of nearly all rows. At other values, which may be anything, it is the
-    median of the distances of common ones.
-    """
-    different, places = np.unique(column, return_inverse=True)
-    counts = np.bincount(places, weights)
-    order = np.argsort(-counts, kind="stable")
-    covered = np.cumsum(counts[order]) - counts[order] < COMMON * counts.sum()
-    common = np.sort(order[covered])
-    if len(common) < 3:
-        return np.full(len(column), np.median(np.diff(different)))
-    gaps = np.diff(different[common])
-    steps = np.full(len(different), np.median(gaps))
-    steps[common] = (np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0])) / 2
-    found: Floats = steps[places]
-    return found
 
 
 def project(values: Floats, weights: Floats) -> Floats:

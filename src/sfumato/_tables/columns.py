@@ -27,14 +27,31 @@ FEWEST_ROWS = 20
 column may differ."""
 MOSTLY = 0.5
 """Share of missing values above which a column is left out: it would be mostly guesses."""
-FORMATS = ("ISO8601", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
+DAYS = (
+    *("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d"),
+    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d. %B %Y"),
+    *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d-%b-%y"),
+)
+TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+FORMATS = ("ISO8601", *(day + time for time in TIMES for day in DAYS))
 """Formats of dates, in the order in which they are preferred where several fit."""
-TRIED = 1000
-"""Values to which formats of dates are tried. Chosen by hand."""
+COMPACT, COMPACT_RANGE = "%Y%m%d", (19_000_101, 21_001_231)
+"""Format of dates that are whole numbers, and the least and largest of these."""
+TRIED, TRIED_FIRST = 1000, 20
+"""Values to which formats of dates are tried, and values of which a format must read one to be
+tried to the others. Chosen by hand."""
 DAY = 86_400e9
 """Nanoseconds of a day."""
-IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.IGNORECASE)
+IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|uuid|guid|key|index)$)|[a-z](Id|ID)$")
 """Names of columns of numbers that identify rows, if all of them differ."""
+CODE = re.compile(
+    r"(?i:(^|[^a-z])(zip|plz|postcode|zipcode|(post|postal|zip).code|codes?|sku|phone)$)|[a-z]Code$"
+)
+"""Names of columns of whole numbers that are codes, of which the difference says nothing."""
+PADDED = re.compile(r"0\d+")
+"""Codes that are filled up with zeros, as 01067."""
+PADDED_SHARE = 0.02
+"""Share of codes with zeros in front, above which a column holds codes. Chosen by hand."""
 SWAPPED = str.maketrans(".,", ",.")
 """Points for commas, and commas for points."""
 MONEY = re.compile(r"[$€£¥%\s\u00a0]")
@@ -83,10 +100,15 @@ def _written(value: Any) -> str:
 
 
 def is_number(series: Any) -> bool:
-    """Whether a column has a type of numbers."""
-    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+    """Whether a column has a type of numbers, or of lengths of time."""
+    from pandas.api.types import (
+        is_bool_dtype,
+        is_complex_dtype,
+        is_numeric_dtype,
+        is_timedelta64_dtype,
+    )
 
-    return (
+    return is_timedelta64_dtype(series.dtype) or (
         is_numeric_dtype(series.dtype)
         and not is_bool_dtype(series.dtype)
         and not is_complex_dtype(series.dtype)
@@ -94,10 +116,15 @@ def is_number(series: Any) -> bool:
 
 
 def numbers_of(series: Any, decimal: str = ".") -> Floats:
-    """Numbers of a column, NaN where there are none; text such as "$1,200" or "12 %" is read."""
+    """Numbers of a column, NaN where there are none; text such as "$1,200" or "12 %" is read.
+
+    Lengths of time are seconds.
+    """
     import pandas as pd
 
-    if is_number(series):
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        found = series.dt.total_seconds().to_numpy(dtype=np.float64)
+    elif is_number(series):
         found = series.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         text = text_of(series)
@@ -147,7 +174,7 @@ def find_kind(series: Any, forced: str | None = None, decimal: str = ".") -> Fou
     if is_bool_dtype(series.dtype):
         return _useful(Found("boolean", "its type", booleans_of(series)))
     if is_number(series):
-        return _useful(Found("number", "its type", numbers_of(series)), str(series.name))
+        return _of_numbers(series, Found("number", "its type", numbers_of(series)))
     text = text_of(series)
     there = text[text.notna()]
     if not len(there):
@@ -165,7 +192,7 @@ def _of_text(series: Any, text: NDArray[Any], n_there: int, decimal: str) -> Fou
     if share >= READABLE:
         reason = "all values are numbers" if share == 1 else "nearly all values are numbers"
         unreadable = (1 - share) * n_there / len(text)
-        return _useful(Found("number", reason, numbers, unreadable), str(series.name))
+        return _of_numbers(series, Found("number", reason, numbers, unreadable))
     best, days = _best_dates(series)
     share = np.count_nonzero(~np.isnan(days)) / n_there
     if share >= READABLE:
@@ -175,11 +202,42 @@ def _of_text(series: Any, text: NDArray[Any], n_there: int, decimal: str) -> Fou
     return _useful(Found("category", "text", text))
 
 
+def _of_numbers(series: Any, found: Found) -> Found:
+    """Numbers, or dates that are written as whole numbers: 20260630."""
+    low, high = COMPACT_RANGE
+    inside = (found.values >= low) & (found.values <= high)
+    n_there = np.count_nonzero(~np.isnan(found.values))
+    if n_there >= FEWEST_ROWS and np.count_nonzero(inside) >= READABLE * n_there:
+        days = dates_of(series, COMPACT)
+        share = np.count_nonzero(~np.isnan(days)) / n_there
+        if share >= READABLE:
+            unreadable = found.unreadable + max(0.0, 1 - share) * n_there / len(days)
+            how = "dates, year, month and day as one number"
+            return _useful(Found("date", how, days, unreadable, COMPACT))
+    reason = _is_code(series, found.values)
+    if reason:
+        return _useful(Found("category", reason, text_of(series).to_numpy()))
+    return _useful(found, str(series.name))
+
+
+def _is_code(series: Any, numbers: Floats) -> str:
+    """Why whole numbers are codes; empty if they are numbers."""
+    if CODE.search(str(series.name)) and not (numbers[~np.isnan(numbers)] % 1).any():
+        return "codes, by the name"
+    if is_number(series):
+        return ""
+    text = text_of(series).dropna()
+    padded = text.str.fullmatch(PADDED).astype(bool)
+    return "codes, filled up with zeros" if padded.mean() > PADDED_SHARE else ""
+
+
 def _best_dates(series: Any) -> tuple[str, Floats]:
     """The format that reads most dates, and their days; judged by the first values."""
     first = series.dropna().iloc[:TRIED]
-    counts = [np.count_nonzero(~np.isnan(dates_of(first, form))) for form in FORMATS]
-    best = FORMATS[int(np.argmax(counts))]
+    few = first.iloc[:TRIED_FIRST]
+    forms = [f for f in (*FORMATS, COMPACT) if not np.isnan(dates_of(few, f)).all()] or [FORMATS[0]]
+    counts = [np.count_nonzero(~np.isnan(dates_of(first, form))) for form in forms]
+    best = forms[int(np.argmax(counts))]
     if not any(counts):
         return best, np.full(len(series), np.nan)
     return best, dates_of(series, best)

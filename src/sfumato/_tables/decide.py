@@ -18,6 +18,9 @@ SAMPLE_ROWS, FEWEST_ROWS, SAMPLE_VALUES = 50_000, 5000, 1 << 18
 """Rows from which decisions are made, at most; of wide tables fewer, such that they have a
 quarter of a million values (2 MB), of which several copies are made, but at least 5000. Chosen by
 hand."""
+RARE = 0.01
+"""Share of the rows below which a category has no column: most are misspelled, and a column that
+hardly ever differs from zero says nothing about clusters. Chosen by hand."""
 ALIKE = 4.0
 """Ratio of the largest scale of the columns to the smallest, up to which a table of nothing but
 numbers is taken to have one unit. Chosen by hand."""
@@ -88,18 +91,26 @@ def _first(name: str, found: Found, rules: Rules) -> Decision:
     gone = float(pd.isna(found.values).mean()) if len(found.values) else 0.0
     made = Decision(name, found.kind, "not used", found.reason, gone, float(found.unreadable))
     if found.kind == "category":
-        counts = pd.Series(found.values).dropna().value_counts()
-        levels = sorted(counts.index[: rules.max_categories], key=lambda level: -counts[level])
-        weight = float(rules.category_weight)
-        what = f"{len(levels)} categories, one-hot, weight {weight:.3g}"
-        if len(counts) > len(levels):
-            what = f"the {len(levels)} commonest of {len(counts)} categories, one-hot, weight "
-            what += f"{weight:.3g}"
-        return replace(made, action=what, levels=tuple(map(str, levels)), weight=weight)
+        least = 0.0 if name in rules.forced else RARE
+        return _coded(made, pd.Series(found.values).dropna().value_counts(), least, rules)
     if not made.used:
         return made
     actions = {"number": "as it is", "date": "days since 1970-01-01", "boolean": "0 and 1"}
     return replace(made, action=actions[found.kind], date_format=found.date_format)
+
+
+def _coded(decision: Decision, counts: Any, least: float, rules: Rules) -> Decision:
+    """Decision about categories, from the number of rows of each, the commonest first."""
+    common = counts.index[counts >= least * counts.sum()][: rules.max_categories]
+    if not len(common):
+        why = f"{decision.reason}, none of {len(counts)} values is in {percent(RARE)} of the rows"
+        return replace(decision, kind="left out", reason=why)
+    weight = float(rules.category_weight)
+    what = f"{len(common)} categories, one-hot, weight {weight:.3g}"
+    if len(counts) > len(common):
+        what = f"the {len(common)} commonest of {len(counts)} categories, one-hot, weight "
+        what += f"{weight:.3g}"
+    return replace(decision, action=what, levels=tuple(map(str, common)), weight=weight)
 
 
 def _is_plain(decisions: Sequence[Decision]) -> bool:

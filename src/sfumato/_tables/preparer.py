@@ -86,7 +86,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     category_weight : float, default=1.0
         Factor of the columns of categories.
     max_categories : int, default=20
-        Categories of a column that get a column, the most frequent ones. Others have zeros.
+        Categories of a column that get a column, the most frequent ones. Others have zeros, and so
+        have those in less than 1 % of the rows.
     decimal : {".", ","}, default="."
         Character before the decimals of numbers that are text.
     numbers, categories, dates, drop : sequence of str, default=()
@@ -292,7 +293,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         found = KMeans(count, n_init=1, random_state=0).fit(whole)
         # A center of few rows would show them to whoever has the model.
         kept = np.bincount(found.labels_, minlength=count) >= FEWEST_EACH
-        centers: Floats = found.cluster_centers_[kept]
+        # Shares that are zero may come out as -1e-17.
+        least = np.where(is_category, 0.0, -np.inf)
+        centers: Floats = np.maximum(found.cluster_centers_[kept], least)
         return centers if len(centers) else middle[None]
 
     @property

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
+from sfumato._resolution import has_spike, steps_of
 from sfumato._typing import Floats
 
 LOG_SLOPE, ROOT_SLOPE = 0.75, 0.3
@@ -118,7 +119,7 @@ def near_spreads(columns: Floats, rng: np.random.Generator) -> Floats:
     """Spread of each column among near rows, as a standard deviation.
 
     Columns of repeated values get a jitter of their resolution. A column of which most rows have
-    one value gets its standard deviation.
+    one value, or that has a spike, gets its standard deviation.
 
     Parameters
     ----------
@@ -136,9 +137,10 @@ def near_spreads(columns: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _is_usual(column: Floats) -> bool:
-    """Whether no value is that of most rows."""
-    _, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-    return bool(counts.max() <= COMMONEST * counts.sum())
+    """Whether no value is that of most rows, nor a spike."""
+    there = column[~np.isnan(column)]
+    _, counts = np.unique(there, return_counts=True)
+    return bool(counts.max() <= COMMONEST * counts.sum()) and not has_spike(there)
 
 
 def _complete(columns: Floats, rng: np.random.Generator) -> Floats:
@@ -154,17 +156,22 @@ def _complete(columns: Floats, rng: np.random.Generator) -> Floats:
     else:
         columns = columns[whole]
     most = min(PAIRED_ROWS, int(np.sqrt(2 * PAIRED_NUMBERS / columns.shape[1])))
-    steps = np.array([_step(column) for column in columns.T])
-    rows = columns[rng.permutation(len(columns))[:most]]
-    return rows + steps * rng.uniform(-0.5, 0.5, size=rows.shape)
+    steps = np.column_stack([_steps(column) for column in columns.T])
+    chosen = rng.permutation(len(columns))[:most]
+    jitter = rng.uniform(-0.5, 0.5, size=(len(chosen), columns.shape[1]))
+    found: Floats = columns[chosen] + steps[chosen] * jitter
+    return found
 
 
-def _step(column: Floats) -> float:
-    """Resolution of a column of repeated values; 0 if most values are different."""
-    different = np.unique(column)
-    if len(different) < 2 or len(different) > len(column) / 2:
-        return 0.0
-    return float(np.median(np.diff(different)))
+def _steps(column: Floats) -> Floats:
+    """Resolution at each value of a column of repeated values; 0 if most values are different.
+
+    That of small counts, or of their roots and logarithms, is not that of large ones.
+    """
+    different = len(np.unique(column))
+    if different < 2 or different > len(column) / 2:
+        return np.zeros(len(column))
+    return steps_of(column, np.ones(len(column)))
 
 
 def _nearest_pairs(rows: Floats) -> Floats:

@@ -199,7 +199,7 @@ def outliers(facts: Facts) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": names[i],
-                "score": words.number(picked.scores[i]),
+                "score": words.score(picked.scores[i]),
                 "cluster": cluster,
                 "reasons": reasons,
                 "image": _image(facts, picked.rows[i]) if shown else "",

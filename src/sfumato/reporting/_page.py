@@ -207,7 +207,7 @@ def _convergence(model: Any) -> dict[str, Any]:
         "n_iter": words.count(len(history) - 1, "iteration") if len(history) > 1 else "",
         "low": f"{excess.min():.1g}" if len(excess) else "",
         "high": f"{excess.max():.1g}" if len(excess) else "",
-        "reason": "" if outcome is None else str(outcome.reason),
+        "reason": "" if outcome is None else str(outcome.reason).replace("`", ""),
         "stability": None if outcome is None else outcome.stability,
         "warnings": [] if outcome is None else [str(w.message) for w in outcome.warnings],
     }

@@ -59,6 +59,12 @@ def number(value: Any) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
+def score(value: Any) -> str:
+    """An outlier score: two decimals, so that those of a column compare."""
+    found = float(value)
+    return f"{found:.2f}" if abs(found) < 100 else number(found)
+
+
 def count(value: float, what: str) -> str:
     """A number of things."""
     shown = f"{value:,.0f}" if float(value).is_integer() else number(value)

@@ -73,6 +73,26 @@ def test_long_clusters_are_not_divided() -> None:
     assert "as many long components" in found.reason
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_of_correlated_columns_are_not_divided(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mixing = np.eye(8) + 0.9 * rng.normal(size=(8, 8)) / np.sqrt(8)
+    labels = rng.integers(5, size=3000)
+    centers = rng.uniform(-5, 5, size=(5, 8))
+    X = centers[labels] + rng.normal(size=(3000, 8)) @ mixing.T
+    selection = select_n_clusters(X, random_state=0)
+    assert selection.n_clusters == 5
+    assert "rows were whitened" in selection.reason
+
+
+def test_many_zeros_are_no_clusters() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=3000)
+    fees = np.where(rng.random(3000) < 0.5, rng.lognormal(1, 0.2, size=3000), 0.0)
+    X = np.column_stack([10 * np.eye(4)[labels] + rng.normal(size=(3000, 4)), fees])
+    assert select_n_clusters(X, random_state=0).n_clusters == 4
+
+
 def test_uniform_clusters_are_not_divided() -> None:
     rng = np.random.RandomState(0)
     X = 2 * rng.uniform(-1, 1, size=(900, 2)) + 6 * np.eye(3, 2)[np.arange(900) % 3]
