@@ -18,6 +18,7 @@ from benchmarks.robustness.measures import center_errors, ideal_auroc, measure
 from benchmarks.robustness.peers import PEERS, Found, Task
 from benchmarks.robustness.references import (
     best_trimmed_k_means,
+    neighbor_k_means,
     noise_clustering,
     noise_memberships,
     trimmed_k_means,
@@ -83,6 +84,15 @@ def test_trimmed_rows_are_the_far_ones():
     np.testing.assert_allclose(np.sort(found.centers.ravel()), [0.2, 10.2])
     assert found.kept.tolist() == [True] * 6 + [False] * 2
     assert found.objective == pytest.approx(4 * 0.2**2)
+
+
+def test_rows_with_far_neighbors_are_left_out():
+    X = np.array([[0.0], [0.2], [0.4], [10.0], [10.2], [10.4], [80.0], [-50.0]])
+    found = neighbor_k_means(X, 2, share=0.25, seed=0, number=10)
+    np.testing.assert_allclose(np.sort(found.centers.ravel()), [0.2, 10.2])
+    assert found.kept.tolist() == [True] * 6 + [False] * 2
+    assert found.objective == pytest.approx(4 * 0.2**2)
+    assert neighbor_k_means(X, 2, share=0.0, seed=0, number=1).kept.all()
 
 
 @pytest.mark.parametrize("name", PEERS)
