@@ -16,7 +16,8 @@ from itertools import product
 
 from rich.console import Console
 
-from benchmarks.counting.cells import METHODS, PAGE, all_cases, page_of, run_cell
+from benchmarks.counting.cells import METHODS, all_cases, run_cell
+from benchmarks.counting.page import PAGE, page_of
 from benchmarks.harness import command
 from benchmarks.harness.page import DOCS
 from benchmarks.harness.report import STORE

@@ -17,7 +17,11 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import LocalOutlierFactor
 
 import sfumato
-from benchmarks.robustness.references import best_noise_clustering, best_trimmed_k_means
+from benchmarks.robustness.references import (
+    best_noise_clustering,
+    best_trimmed_k_means,
+    neighbor_k_means,
+)
 
 OURS = "CappedREFCMFS"
 PLAIN = "REFCMFS"
@@ -108,6 +112,11 @@ def trimmed_k_means(task: Task) -> Found:
     return around(task, found.centers, outliers=~found.kept)
 
 
+def k_means_without_far_neighbors(task: Task) -> Found:
+    found = neighbor_k_means(task.X, task.n_clusters, task.share, task.seed, task.starts(10))
+    return around(task, found.centers, outliers=~found.kept)
+
+
 def noise_clustering(task: Task) -> Found:
     number = task.starts(10)
     found = best_noise_clustering(task.X, task.n_clusters, task.share, task.seed, number)
@@ -162,6 +171,11 @@ PEERS: dict[str, Peer] = {
     ),
     "trimmed k-means": Peer(
         trimmed_k_means, "reference version, best of 100 starts; **told the share of outliers**"
+    ),
+    "KNN k-means": Peer(
+        k_means_without_far_neighbors,
+        "Jiang and Zhou's (arXiv 2605.07130), reference version: the rows whose neighbors are "
+        "farthest are left out, then `KMeans(n_init=10)`; **told the share of outliers**",
     ),
     "noise clustering": Peer(
         noise_clustering,

@@ -22,6 +22,7 @@ STYLES = {
     "REFCMFS": ("#0072B2", "D", "-"),
     "GMM": ("#56B4E9", "v", "-"),
     "trimmed k-means": ("#009E73", "P", "-"),
+    "KNN k-means": ("#B8A100", "h", "-"),
     "noise clustering": ("#CC79A7", "X", "-"),
     "HDBSCAN": ("#8a8a8a", "<", "-"),
     "IsolationForest": ("#009E73", "*", ":"),

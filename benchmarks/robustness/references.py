@@ -1,7 +1,8 @@
-"""Short reference versions of two robust clusterings that no common library has.
+"""Short reference versions of three robust clusterings that no common library has.
 
-They follow their papers and are not tuned for speed. Both get what a user would not have: trimmed
-k-means the share of outliers, and noise clustering the distance whose share of noise fits best.
+They follow their papers and are not tuned for speed. All get what a user would not have: trimmed
+k-means and k-means without far neighbors the share of outliers, and noise clustering the distance
+whose share of noise fits best.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from functools import partial
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.cluster import kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.neighbors import NearestNeighbors
 
 MAX_ITER = 100
 SHORT, KEPT = 3, 3
@@ -124,6 +126,42 @@ def best_trimmed_k_means(X, n_clusters, share, seed, number):
         return trimmed_k_means(X, start, share, max_iter)
 
     return best_of(descend, starts(X, n_clusters, seed, number))
+
+
+def neighbor_k_means(X, n_clusters, share, seed, number):
+    """K-means of the rows that are left without those whose neighbors are farthest [1]_.
+
+    With z outliers, the z rows with the largest distance to their 2z-th neighbor are left out. The
+    paper assumes clusters of more than 2z rows. Where the average one has less, the neighbor is
+    that of half an average cluster: otherwise the neighbors of every row would be in several
+    clusters. It is **told the share** of outliers.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    share : float
+        Of the rows, to be left out.
+    number : int
+        Starts of k-means.
+
+    Returns
+    -------
+    trimmed : Trimmed
+
+    References
+    ----------
+    .. [1] T. Jiang, Y. Zhou, "Simple KNN-based outlier detection achieves robust clustering",
+       arXiv 2605.07130, 2026.
+    """
+    kept = np.ones(len(X), dtype=bool)
+    n_outliers = round(share * len(X))
+    if n_outliers:
+        half = (len(X) - n_outliers) // (2 * n_clusters)
+        neighbors = max(1, min(2 * n_outliers, half))
+        farthest = NearestNeighbors(n_neighbors=neighbors).fit(X).kneighbors()[0][:, -1]
+        kept[np.argsort(-farthest, kind="stable")[:n_outliers]] = False
+    model = KMeans(n_clusters, n_init=number, random_state=seed).fit(X[kept])
+    return Trimmed(model.cluster_centers_, kept, float(model.inertia_))
 
 
 @dataclass

@@ -37,10 +37,11 @@ def select_n_clusters(
     number of components until the Bayesian information criterion (BIC) has clearly fallen. All are
     Gaussians, or all have heavier or lighter tails, or all are longer along one axis. Outliers have
     laws of their own: uniform over the bounding box, or with the heavy tails of a Cauchy
-    distribution; a component that is less than three times as dense is outliers, too. The smallest
-    number of components is taken whose BIC is within 3 of the highest, on the scale of a
-    log-likelihood. Components without a valley of the density between them are one cluster: so a
-    cluster may be bent or uneven. "1: no clusters were found" is an answer.
+    distribution, which may be rarer in the middle, where the clusters are; a component that is less
+    than three times as dense is outliers, too. The smallest number of components is taken whose BIC
+    is within 3 of the highest, on the scale of a log-likelihood. Components without a valley of the
+    density between them are one cluster: so a cluster may be bent or uneven. "1: no clusters were
+    found" is an answer.
 
     Parameters
     ----------

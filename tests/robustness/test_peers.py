@@ -18,6 +18,7 @@ from benchmarks.robustness.measures import center_errors, ideal_auroc, measure
 from benchmarks.robustness.peers import PEERS, Found, Task
 from benchmarks.robustness.references import (
     best_trimmed_k_means,
+    neighbor_k_means,
     noise_clustering,
     noise_memberships,
     trimmed_k_means,
@@ -77,12 +78,14 @@ def test_nothing_trimmed_is_k_means(data):
     assert found.kept.all()
 
 
-def test_trimmed_rows_are_the_far_ones():
+@pytest.mark.parametrize("method", [best_trimmed_k_means, neighbor_k_means])
+def test_rows_that_are_left_out_are_the_far_ones(method):
     X = np.array([[0.0], [0.2], [0.4], [10.0], [10.2], [10.4], [80.0], [-50.0]])
-    found = best_trimmed_k_means(X, 2, share=0.25, seed=0, number=10)
+    found = method(X, 2, share=0.25, seed=0, number=10)
     np.testing.assert_allclose(np.sort(found.centers.ravel()), [0.2, 10.2])
     assert found.kept.tolist() == [True] * 6 + [False] * 2
     assert found.objective == pytest.approx(4 * 0.2**2)
+    assert method(X, 2, share=0.0, seed=0, number=1).kept.all()
 
 
 @pytest.mark.parametrize("name", PEERS)

@@ -4,7 +4,7 @@ Each component is a spherical Gaussian with a width of its own. Or all of them h
 (Student-t distributions), or lighter ones (exponential power distributions [2]_), or are longer
 along one axis of their own [3]_. Outliers are uniform over the bounding box [1]_, or independent
 Cauchy variables in each column, so that neither outliers everywhere nor a few far ones are worth a
-component.
+component; see ``outliers``.
 
 References
 ----------
@@ -26,6 +26,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
 from sfumato._outliers import weighted_median
+from sfumato._selection.outliers import Outliers
 from sfumato._selection.rows import Rows
 from sfumato._typing import Floats
 
@@ -33,8 +34,6 @@ LEAST_GAIN = 1e-5
 """Rise of the mean log-likelihood of a row, below which EM stops. Chosen by hand."""
 LEAST_MASS = 2.0
 """Rows of a component at least; others are dropped. Chosen by hand."""
-OUTLIER_ROWS = 0.5
-"""Rows that each law of outliers counts more than it has, so that its share stays positive."""
 PLACES = 1.5
 """Logarithms of the number of rows that a component costs beside its center and width: half of one
 for its share, and one for its place, which is looked for among all rows."""
@@ -54,24 +53,6 @@ FAINT = 3.0
 outliers, too: their true density is neither uniform nor that of Cauchy variables. Chosen by hand:
 components that describe outliers are about twice as dense, clusters of 12 rows among outliers four
 times."""
-
-
-class Outliers(NamedTuple):
-    """Laws of the outliers.
-
-    Attributes
-    ----------
-    shares : ndarray of shape (2,)
-        Share of the rows that are uniform, and of those that are Cauchy variables.
-    location : ndarray of shape (n_columns,)
-        Middle of the Cauchy variables.
-    scale : float
-        Their scale, in spreads of the columns; at least 1, or they would be a cluster.
-    """
-
-    shares: Floats
-    location: Floats
-    scale: float
 
 
 class Components(NamedTuple):
@@ -214,10 +195,8 @@ def expect(rows: Rows, components: Components) -> Expectation:
     logs = np.empty((len(rows.values), count + 2))
     logs[:, :count] = cluster_log_density(relative, dimension, components.shape, components.power)
     logs[:, :count] -= dimension * np.log(components.widths) - np.log(components.ratios)
-    logs[:, count] = rows.box
-    scale = np.log(np.pi * outliers.scale * rows.spread).sum()
-    logs[:, count + 1] = -scale - np.log1p(far / outliers.scale**2).sum(axis=1)
-    logs += np.log(np.concatenate([components.shares, outliers.shares]))
+    logs[:, :count] += np.log(components.shares)
+    logs[:, count:] = outliers.log_densities(rows, far)
     largest = logs.max(axis=1)
     logs -= largest[:, None]
     posteriors = np.exp(logs, out=logs)
@@ -255,7 +234,7 @@ def maximize(rows: Rows, seen: Expectation) -> Components:
         found: Floats = np.sqrt(np.maximum(variances, rows.least_width**2))
         return found
 
-    outliers = _outliers(rows, seen, masses[count:])
+    outliers = components.outliers.fitted(rows, seen.far, seen.posteriors[:, count:])
     axes = None
     if components.axes is not None:
         directions, along = _long_axes(rows, pulls, centers, components.axes)
@@ -290,19 +269,6 @@ def _long_axes(rows: Rows, pulls: Floats, centers: Floats, axes: Floats) -> tupl
         directions[k] = axis
         sums[k] = float(weights @ (offsets @ axis) ** 2)
     return directions, sums
-
-
-def _outliers(rows: Rows, seen: Expectation, masses: Floats) -> Outliers:
-    """Laws of outliers that fit the posteriors; their shares are numbers of rows."""
-    outliers = seen.components.outliers
-    location, scale = outliers.location, outliers.scale
-    if masses[1] > 1:
-        weights = seen.posteriors[:, -1]
-        pulls = 2 * weights[:, None] / (1 + seen.far / scale**2)
-        # One row in the middle, where the location of a few far rows would be anywhere.
-        location = ((pulls * rows.values).sum(axis=0) + 2 * rows.middle) / (pulls.sum(axis=0) + 2)
-        scale = max(1.0, float(np.sqrt((pulls * seen.far).sum() / rows.n_columns / masses[1])))
-    return Outliers(masses + OUTLIER_ROWS, location, scale)
 
 
 def surrounding(components: Components) -> NDArray[np.bool_]:
@@ -372,7 +338,8 @@ def penalty(rows: Rows, seen: Expectation) -> float:
     if seen.components.axes is not None:
         parameters += rows.n_columns
     own = parameters / 2 * float(np.log(masses).sum())
-    return own + PLACES * size * float(np.log(max(rows.total, 2.0)))
+    places = PLACES * size * float(np.log(max(rows.total, 2.0)))
+    return own + places + seen.components.outliers.cost(rows)
 
 
 def bic(rows: Rows, seen: Expectation) -> float:

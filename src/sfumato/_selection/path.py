@@ -191,6 +191,7 @@ class Path:
             if failures == MAX_FAILURES or best >= self.most:
                 break
             self._without_outliers(best)
+            self._hollow(self.best)
             seen = self._keep(self._more(self.seen(best), count, POLISH))
             self._shrink(seen, max(1, best - 1))
             failures = 0 if self.scores[self.best] > before + CLEAR_GAIN else failures + 1
@@ -206,6 +207,15 @@ class Path:
             outliers = outliers_with(self.rows, seen, around)
             fewer = seen.components._replace(outliers=outliers).only(~around)
             self._keep(fit(self.rows, fewer, POLISH))
+
+    def _hollow(self, count: int) -> None:
+        """Let Cauchy outliers be rarer where the components are, if that is likelier."""
+        seen = self.seen(count)
+        outliers, certain = seen.components.outliers, seen.posteriors[:, -1] / self.rows.weights
+        others = seen.log_density + np.log1p(-np.minimum(certain, 1 - 1e-12))
+        found = outliers.with_hole(self.rows, seen.far, others)
+        if found is not None:
+            self._keep(fit(self.rows, seen.components._replace(outliers=found), POLISH))
 
     def _lengthen(self) -> None:
         """The same with long components, from the best ones down: one for several round ones."""

@@ -10,7 +10,6 @@ from scipy.stats import cauchy, gennorm, multivariate_normal, multivariate_t, un
 from sfumato._selection.components import (
     FAINT,
     Components,
-    Outliers,
     axes_of,
     bic,
     cluster_log_density,
@@ -22,6 +21,7 @@ from sfumato._selection.components import (
     penalty,
     surrounding,
 )
+from sfumato._selection.outliers import Outliers
 from sfumato._selection.path import Path
 from sfumato._selection.proposals import add_dense, divide, one_less
 from sfumato._selection.rows import Rows, jittered, project, weighted_quantiles

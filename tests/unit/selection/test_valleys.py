@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import laplace, norm, uniform
 
-from sfumato._selection.components import Components, Expectation, Outliers, fit
+from sfumato._selection.components import Components, Expectation, fit
+from sfumato._selection.outliers import Outliers
 from sfumato._selection.rows import Rows
 from sfumato._selection.valleys import (
     LEAST_EVIDENCE,
