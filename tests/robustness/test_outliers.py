@@ -118,9 +118,12 @@ def test_small_clusters_raise_as_few_false_alarms(n_rows, n_features):
 @pytest.mark.parametrize("n_features", [2, 10, 50, 200])
 @pytest.mark.parametrize("make", [CappedREFCMFS, REFCMFS])
 def test_heavy_tails_of_clean_clusters_are_hardly_outliers(make, n_features):
-    """A radius is that of a Gaussian cluster, which 2 to 4 % of such rows exceed."""
-    X = clean(1000, n_features, 4, 0, freedom=5)
-    assert make(4, random_state=0).fit(X).outliers_.mean() < 0.045
+    """The radius of a Gaussian cluster would leave 2 to 4 % of such rows outside."""
+    model = make(4, random_state=0)
+    shares = [
+        model.fit(clean(1000, n_features, 4, seed, freedom=5)).outliers_.mean() for seed in range(4)
+    ]
+    assert np.mean(shares) < 0.02
 
 
 def test_rows_of_two_clusters_in_turn():

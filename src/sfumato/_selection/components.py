@@ -163,7 +163,7 @@ class Expectation(NamedTuple):
     @property
     def masses(self) -> Floats:
         """Number of rows of each component, and of each law of outliers."""
-        found: Floats = self.posteriors.sum(axis=0)
+        found: Floats = np.ones(len(self.posteriors)) @ self.posteriors  # Faster than a sum.
         return found
 
 
@@ -200,7 +200,7 @@ def expect(rows: Rows, components: Components) -> Expectation:
     largest = logs.max(axis=1)
     logs -= largest[:, None]
     posteriors = np.exp(logs, out=logs)
-    sums = posteriors.sum(axis=1)
+    sums = posteriors @ np.ones(count + 2)
     log_density = largest + np.log(sums)
     posteriors *= (rows.weights / sums)[:, None]
     total = float(rows.weights @ log_density)

@@ -51,14 +51,31 @@ def engine_on(values: Floats) -> ResidentEngine:
     return NativeEngine(data, Problem(Squared(), Hard()), 1)
 
 
-def hard_centers(
-    engine: ResidentEngine, count: int, rng: np.random.RandomState, starts: int = 1
-) -> Floats:
-    """Centers of hard clusters, by greedy k-means++ and a few iterations; the best of some."""
-    found = [
-        solve(engine, KMeansPlusPlus().centers(engine, count, rng), SHORT) for _ in range(starts)
-    ]
-    return min(found, key=lambda each: each.objective).centers
+class HardClusters:
+    """Hard clusters of some rows, for several numbers: greedy k-means++ and a few iterations.
+
+    Seeds are drawn once: the first ones are the seeds of a smaller number.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+    most : int
+        Largest number of clusters.
+    rng : numpy.random.RandomState
+    starts : int, default=1
+        The best of so many.
+    """
+
+    def __init__(
+        self, values: Floats, most: int, rng: np.random.RandomState, starts: int = 1
+    ) -> None:
+        self.engine = engine_on(values)
+        self.seeds = [KMeansPlusPlus().centers(self.engine, most, rng) for _ in range(starts)]
+
+    def centers(self, count: int) -> Floats:
+        """Centers of so many clusters."""
+        found = [solve(self.engine, seeds[:count], SHORT) for seeds in self.seeds]
+        return min(found, key=lambda each: each.objective).centers
 
 
 def uniform_dispersions(
@@ -73,10 +90,9 @@ def uniform_dispersions(
     found = np.empty((n_references, len(counts)))
     for number in range(n_references):
         drawn = rng.uniform(extent.low, extent.high, size=(size, len(extent.low)))
-        engine = engine_on(drawn)
+        clusters = HardClusters(drawn, max(counts), rng)
         for place, count in enumerate(counts):
-            centers = hard_centers(engine, count, rng)
-            squares = squared_distances(drawn, centers).min(axis=1).sum()
+            squares = squared_distances(drawn, clusters.centers(count)).min(axis=1).sum()
             found[number, place] = log_dispersion(float(squares), size, count)
     return found
 
@@ -102,11 +118,12 @@ def prediction_strengths(
     found = np.full(len(counts), np.nan)
     if not len(halves[0]):
         return found
-    engines = [engine_on(half) for half in halves]
+    most = min(max(counts), len(halves[0]))
+    clusters = [HardClusters(half, most, rng, STARTS) for half in halves]
     for place, count in enumerate(counts):
-        if count > len(halves[0]):
+        if count > most:
             continue
-        centers = [hard_centers(engine, count, rng, STARTS) for engine in engines]
+        centers = [each.centers(count) for each in clusters]
         tables = [contingency(halves[i], centers[i], centers[1 - i]) for i in (0, 1)]
         found[place] = np.mean([prediction_strength(table) for table in tables])
     return found
