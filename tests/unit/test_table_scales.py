@@ -1,0 +1,74 @@
+"""Columns of a table on one scale: units, noise, spikes, counts and powers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sfumato import TablePreparer
+from sfumato._tables.scaling import find_powers, near_spreads
+from tests.unit.test_tables import table
+
+
+def test_units_do_not_matter() -> None:
+    frame, _ = table()
+    other = frame.assign(age=frame["age"] * 365.25, income=frame["income"] / 1000)
+    found, expected = (TablePreparer().fit_transform(each) for each in (other, frame))
+    assert_allclose(found, expected, atol=0.05)
+
+
+def test_a_column_of_noise_does_not_hide_clusters() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=2000)
+    columns = np.column_stack(
+        [
+            1000 * (10.0 * (place == 1) + rng.normal(size=2000)),
+            10.0 * (place == 2) + rng.normal(size=2000),
+            rng.normal(size=2000),
+        ]
+    )
+    spreads = near_spreads(columns, np.random.default_rng(0))
+    assert_allclose(spreads / spreads[2], [1000, 1, 1], rtol=0.25)
+
+
+def test_most_rows_of_one_value_have_a_scale() -> None:
+    column = np.where(np.arange(1000) % 10 == 0, np.linspace(1, 5, 1000), 0.0)
+    other = np.random.default_rng(0).normal(size=1000)
+    spreads = near_spreads(np.column_stack([column, other]), np.random.default_rng(0))
+    assert spreads[0] == pytest.approx(np.std(column), rel=0.1)
+
+
+def test_a_spike_does_not_weigh_more_than_other_columns() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    fees = np.where(rng.random(3000) < 0.6, rng.lognormal(3, 0.3, size=3000), 0.0)
+    others = 8.0 * np.eye(3)[place] + rng.normal(size=(3000, 3))
+    spreads = near_spreads(np.column_stack([fees, others]), np.random.default_rng(0))
+    assert spreads[0] == pytest.approx(np.std(fees), rel=0.1)
+    assert_allclose(spreads[1:], spreads[1:].mean(), rtol=0.2)
+
+
+def test_small_counts_do_not_weigh_more_than_other_columns() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    counts = np.sqrt(rng.poisson(np.array([1.0, 3.0, 30.0])[place]))
+    within = np.sqrt(np.mean([counts[place == k].var() for k in range(3)]))
+    others = 8.0 * np.eye(3)[place] + rng.normal(size=(3000, 3))
+    spreads = near_spreads(np.column_stack([counts, others]), np.random.default_rng(0))
+    assert spreads[0] / spreads[1:].mean() > 0.8 * within
+
+
+@pytest.mark.parametrize("power", ["log", "sqrt", ""])
+def test_powers_are_found_within_clusters(power: str) -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=3000)
+    level = np.array([20.0, 80.0, 200.0])[place]
+    made = {
+        "log": level * np.exp(0.15 * rng.normal(size=3000)),
+        "sqrt": rng.poisson(level).astype(float),
+        "": level + 4 * rng.normal(size=3000),
+    }
+    beside = 9.0 * place + rng.normal(size=3000)
+    columns = np.column_stack([made[power], beside])
+    assert find_powers(columns, np.random.default_rng(0))[0] == power
