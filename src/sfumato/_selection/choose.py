@@ -57,6 +57,9 @@ Chosen by hand."""
 WHITENINGS = 2
 """Times that rows are whitened, at most. Chosen by hand: if two clusters were one, the covariance
 of the first time is too wide."""
+TINY = 0.02
+"""Rows of a cluster over those of the mean one, below which it counts as outliers. Chosen by hand:
+typos and values that were filled in make groups of some 10 of 4096 rows."""
 OUTLIERS_NAMED = 0.01
 """Share of outliers from which on the reason names it. Chosen by hand."""
 REFERENCES = 3
@@ -145,7 +148,7 @@ class Parts(NamedTuple):
         """Parts of the smallest number of components that is about as likely as the best."""
         least = path.scores[path.best] - EVIDENCE
         seen = path.seen(min(n for n in path.scores if path.scores[n] >= least))
-        return cls(path, seen, cluster_of_components(path.rows, seen))
+        return cls(path, seen, _without_tiny(cluster_of_components(path.rows, seen), seen))
 
     @property
     def n_clusters(self) -> int:
@@ -169,6 +172,16 @@ class Parts(NamedTuple):
                 found += (weights * values.T) @ values
                 total += float(weights.sum())
         return found / max(total, 1.0)
+
+
+def _without_tiny(clusters: NDArray[np.intp], seen: Expectation) -> NDArray[np.intp]:
+    """Clusters of components, but -1 for those that are tiny beside the others."""
+    if clusters.max(initial=-1) < 1:
+        return clusters
+    masses = np.bincount(clusters + 1, seen.masses[: len(clusters)])[1:]
+    kept = masses >= TINY * masses.mean()
+    numbers = np.where(kept, np.cumsum(kept) - 1, -1)
+    return np.append(numbers, -1)[clusters]
 
 
 def _best_parts(rows: Rows, rng: np.random.RandomState, most: int, least: int) -> Parts:

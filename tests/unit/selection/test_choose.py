@@ -85,6 +85,14 @@ def test_clusters_of_correlated_columns_are_not_divided(seed: int) -> None:
     assert "rows were whitened" in selection.reason
 
 
+def test_a_dozen_of_4000_rows_are_outliers() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=4000)
+    X = 10 * np.eye(4)[labels] + rng.normal(size=(4000, 4))
+    X[:12] = 5 + 0.5 * rng.normal(size=(12, 4))
+    assert select_n_clusters(X, random_state=0).n_clusters == 4
+
+
 def test_many_zeros_are_no_clusters() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(4, size=3000)
