@@ -157,6 +157,7 @@ def write(source: Path) -> None:
 def _moved(path: Path) -> str:
     """Text of a page at the top of the repository, with links from the folder of the project."""
     text = re.sub(r"\]\(docs/", "](../", path.read_text(encoding="utf-8"))
+    text = text.replace("](examples/", "](../../examples/")
     for name, page in TOP_PAGES.items():
         text = text.replace(f"]({name}.md", f"]({page}.md")
     return text

@@ -91,8 +91,8 @@ def far_answers(top: Path) -> Iterator[str]:
 def poor_gallery(top: Path) -> Iterator[str]:
     """Examples without a picture, too few of them, or pages of programs that draw nothing."""
     examples = list((top / "gallery").glob("plot_*.html"))
-    others = {path.name for path in (top / "gallery").glob("*.html")} - {"index.html"}
-    for name in sorted(others - {path.name for path in examples}):
+    known = {"index.html", "sg_execution_times.html", *(path.name for path in examples)}
+    for name in sorted({path.name for path in (top / "gallery").glob("*.html")} - known):
         yield f"gallery/{name} is no example with a picture"
     if len(examples) < LEAST_EXAMPLES:
         yield f"{len(examples)} examples, fewer than {LEAST_EXAMPLES}"

@@ -49,7 +49,7 @@ class Selection:
         Bayesian information criterion of as many components, as a log-likelihood. It is the one
         that decides; see :func:`sfumato.select_n_clusters`. The others are "bic_common_width",
         "gap", "prediction_strength", "silhouette", "fuzzy_silhouette", "calinski_harabasz",
-        "davies_bouldin", "xie_beni" and "pbm", as in :mod:`sfumato.metrics`.
+        "davies_bouldin", "xie_beni" and "pbm", as in ``sfumato.metrics``.
     reason : str
         Why this number.
     alternatives : tuple of Alternative

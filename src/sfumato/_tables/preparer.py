@@ -103,7 +103,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         Prepared rows from which missing values are filled: means of rows, and none of them.
     n_features_in_ : int
         Number of columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of its columns.
 
     Examples

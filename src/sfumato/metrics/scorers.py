@@ -62,7 +62,7 @@ def silhouette_scorer(estimator: Any, X: Any, y: Any = None) -> float:
 
 
 def bic_scorer(estimator: Any, X: Any, y: Any = None) -> float:
-    """Bayesian information criterion with outliers, per row; see :func:`robust_bic`.
+    """Bayesian information criterion with outliers, per row (:func:`~sfumato.metrics.robust_bic`).
 
     It sees centers and radii, so it compares ``n_clusters`` and ``cap``; for ``fuzzifier`` and
     ``n_active``, which say how soft memberships are, use ``estimator.score``.
