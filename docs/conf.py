@@ -34,7 +34,7 @@ nitpick_ignore_regex = [(r"py:(class|obj)", r".*")]
 suppress_warnings = ["config.cache"]  # A class that sorts examples cannot be stored.
 
 # Pages in Markdown.
-myst_enable_extensions = ["colon_fence", "attrs_inline"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 
 # The reference, from the docstrings.

@@ -33,6 +33,7 @@ TITLES = {
     "metrics": "Metrics",
     "datasets": "Data sets",
     "plotting": "Plots",
+    "reporting": "Reports",
     "exceptions": "Errors and warnings",
     "files": "Files",
 }

@@ -1,7 +1,7 @@
 """Write the model files of a format, which every later version must load: once per format.
 
-``python -m tests.golden.make_models`` writes to ``tests/golden/models/format-N``, and refuses to
-replace a file: those of a format that was released are never made anew.
+``python -m tests.golden.make_models`` writes to ``tests/golden/models/format-N`` what is not there:
+files of a format that was released are never made anew.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def models() -> dict[str, Any]:
         "embedding": sfumato.LandmarkSpectralEmbedding(3, random_state=0).fit(X),
         "spectral": sfumato.LandmarkSpectralClustering(4, random_state=0).fit(X),
         "sparse": sfumato.REFCMFS(4, random_state=0).fit(sparse_blobs(120, 3)),
+        "detector": sfumato.ClusterOutlierDetector(random_state=0).fit(frame),
         "table": Pipeline(
             [
                 ("preparer", sfumato.TablePreparer()),
@@ -95,11 +96,13 @@ def outputs(model: Any) -> dict[str, np.ndarray]:
 
 def main() -> None:
     folder = FOLDER / f"format-{FORMAT}"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = models()
     for number, (name, model) in enumerate(made.items()):
+        if (folder / f"{name}.sfumato").exists():
+            continue
         sfumato.save(model, folder / f"{name}.sfumato", training_rows=number % 2 == 0)
         np.savez_compressed(folder / f"{name}.npz", **outputs(model))
 

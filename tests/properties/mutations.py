@@ -48,7 +48,7 @@ def mutated(originals: list[bytes], rng: np.random.Generator) -> bytes:
     for _ in range(rng.integers(1, 4)):
         change: Callable[..., None] = CHANGES[rng.integers(len(CHANGES))]
         change(members, rng)
-    return _packed(members, rng)
+    return _packed(members, zipfile.ZIP_DEFLATED if rng.random() < 0.03 else zipfile.ZIP_STORED)
 
 
 def _damaged(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
@@ -79,10 +79,9 @@ def _members(content: bytes) -> list[tuple[str, bytes]]:
         return [(name, archive.read(name)) for name in archive.namelist() if name != "SHA256SUMS"]
 
 
-def _packed(members: list[tuple[str, bytes]], rng: np.random.Generator) -> bytes:
-    """Archive with right checksums, now and then compressed or without them."""
+def _packed(members: list[tuple[str, bytes]], kind: int) -> bytes:
+    """Archive with right checksums, compressed or not."""
     sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in members)
-    kind = zipfile.ZIP_DEFLATED if rng.random() < 0.03 else zipfile.ZIP_STORED
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", kind) as archive:
         for name, content in [*members, ("SHA256SUMS", sums.encode("utf-8", "replace"))]:
@@ -91,6 +90,17 @@ def _packed(members: list[tuple[str, bytes]], rng: np.random.Generator) -> bytes
             if archive.NameToInfo.get(info.filename) is None:  # A second one would warn.
                 archive.writestr(info, content)
     return buffer.getvalue()
+
+
+def json_of(content: bytes) -> bytes:
+    """The header of a file."""
+    return _members(content)[0][1]
+
+
+def with_json(content: bytes, header: bytes) -> bytes:
+    """The file with another header, and right checksums."""
+    (name, _), *others = _members(content)
+    return _packed([(name, header), *others], zipfile.ZIP_STORED)
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tracemalloc
 import warnings
@@ -32,7 +33,7 @@ from sfumato import (
 from sfumato.exceptions import ModelFileError
 from tests.catalogue import blobs, each, whatever_results
 from tests.golden.make_models import table
-from tests.properties.mutations import mutated
+from tests.properties.mutations import json_of, mutated, with_json
 
 FILES = int(os.environ.get("FUZZ_FILES", "4000"))
 """Files that are tried, over all tests."""
@@ -140,3 +141,17 @@ def test_memory_is_bounded_by_the_file(originals: list[bytes], tmp_path: Path) -
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
         assert peak < FIXED + GROWTH * len(content)
+
+
+@each("scale", ["1e308", "-1.0", '"nan"', '"inf"'], ids=str)
+def test_a_background_without_a_density_is_refused(
+    originals: list[bytes], scale: str, tmp_path: Path
+) -> None:
+    changed, n_changed = re.subn(
+        rb'("scale": )[^,}\s]+', rb"\g<1>" + scale.encode(), json_of(originals[0])
+    )
+    assert n_changed == 1
+    path = tmp_path / "m"
+    path.write_bytes(with_json(originals[0], changed))
+    with pytest.raises(ModelFileError, match="a scale"):
+        sfumato.load(path)

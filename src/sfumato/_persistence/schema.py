@@ -199,6 +199,8 @@ def _complete_family(model: Any) -> None:
     resolved = model.loss_.is_resolved and model.membership_.is_resolved
     require(resolved, (model.loss_, model.membership_), "without 'auto'")
     _complete_outliers(model)
+    scale = model._mixture_.background.scale
+    require(scale > 0 and scale * scale < np.inf, scale, "a scale of the data")
     inside = (window.labels >= 0) & (window.labels < n_clusters)
     require(bool(inside.all()), window.labels, "labels of clusters")
 
