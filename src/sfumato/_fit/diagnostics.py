@@ -70,6 +70,10 @@ class FitWarning:
     category: type[ClusteringWarning]
     message: Message
 
+    def __post_init__(self) -> None:
+        # Files hold its text alone.
+        object.__setattr__(self, "message", Message(self.message))
+
     def __str__(self) -> str:
         return f"{self.category.__name__}: {self.message}"
 
