@@ -50,7 +50,7 @@ UNRESOLVED = 2.0
 """Standard errors up to which a sample cannot tell which of two starts is better. Chosen by
 hand."""
 HARD_FIT = Stopping(max_iter=3, tol=1e-3)
-"""Hard iterations before and after an exchange: they take centers, which are rows, to the middle of
+"""Hard iterations after an exchange: they take the new centers, which are rows, to the middle of
 their clusters, from where soft memberships of larger clusters do not pull them away. Chosen by
 hand."""
 TRIAL = Stopping(max_iter=10, tol=1e-3)
@@ -205,7 +205,7 @@ def _compared(context: Context, engine: Engine, tol: float = 0) -> tuple[Start, 
     def exchanged() -> Iterator[Start]:
         other = context.other_rng()
         for number in range(plan.exchanged):
-            yield start(number, lambda: _exchanged(engine, seeds(other), other, seeds=True))
+            yield start(number, lambda: _exchanged(engine, seeds(other), other))
 
     def plain() -> Iterator[Start]:
         for number in range(plan.starts):
@@ -254,19 +254,11 @@ def _better(engine: Engine, centers: Floats, rng: np.random.RandomState) -> Floa
     return trial.centers if trial.objective < (1 - LARGEST_ROUNDING) * without.objective else None
 
 
-def _exchanged(
-    engine: Engine, centers: Floats, rng: np.random.RandomState, seeds: bool = False
-) -> Floats:
-    """Centers of which some were exchanged for rows, in the middle of their clusters.
-
-    Seeds, which are rows, are moved to the middle first: otherwise most would be exchanged for
-    another row of the same cluster.
-    """
+def _exchanged(engine: Engine, centers: Floats, rng: np.random.RandomState) -> Floats:
+    """Centers of which some were exchanged for rows, in the middle of their clusters."""
     if not isinstance(engine, ResidentEngine):
         return centers
     hard = engine.with_problem(Problem(engine.problem.loss, Hard()))
-    if seeds:
-        centers = solve(hard, centers, HARD_FIT).centers
     found = exchange(hard, centers, rng)
     return centers if found is centers else solve(hard, found, HARD_FIT).centers
 

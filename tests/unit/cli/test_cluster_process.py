@@ -65,7 +65,7 @@ class TestProcess:
         process = start(*words, stderr=theirs, env={**os.environ, "COLUMNS": "120"})
         try:
             os.close(theirs)
-            shown = read_until(ours, b"(stops at 1e-07)", seconds=180)
+            shown = read_until(ours, b"(stops at 1e-06)", seconds=180)
             if b"200k rows" not in shown:  # A pass may be over before its bar is drawn.
                 shown += read_until(ours, b"200k rows", seconds=180)
             for fragment in (b"200k rows", b"/s", b"left", b"passes, 0:", b"objective ",

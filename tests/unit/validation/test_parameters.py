@@ -55,7 +55,7 @@ from tests.failing import X, fails
         ({"n_init": np.array([1, 2])}, TypeError, ["n_init=", "not an integer"]),
         ({"max_iter": 0}, ValueError, ["max_iter=0", "at least 1"]),
         ({"max_iter": 1e3}, TypeError, ["max_iter=1000.0", "not an integer"]),
-        ({"tol": -1e-3}, ValueError, ["tol=-0.001", "[0, 1)", "1e-7"]),
+        ({"tol": -1e-3}, ValueError, ["tol=-0.001", "[0, 1)", "1e-6"]),
         ({"tol": 1.0}, ValueError, ["tol=1.0", "[0, 1)"]),
         ({"tol": np.nan}, ValueError, ["tol=nan"]),
         ({"tol": "tight"}, ValueError, ["tol='tight'"]),
