@@ -28,7 +28,7 @@ from sfumato._problem import Problem
 from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import LARGEST_ROUNDING, Descent, Stopping, solve
 from sfumato._solvers.exchange import exchange
-from sfumato._solvers.refill import refill
+from sfumato._solvers.refill import all_in_one_place, refill
 from sfumato._solvers.restarts import Plan, Start, label_agreement, run_starts
 from sfumato._typing import Floats
 from sfumato.memberships import Hard
@@ -247,6 +247,9 @@ def _improvements(
 def _better(engine: Engine, centers: Floats, rng: np.random.RandomState) -> Floats | None:
     """Centers of which some were exchanged, if that lowers the objective on a sample."""
     sample = engine.fixed_sample(sample_rows(len(centers)))
+    seen = sample.assign(centers, distances=True, memberships=False)
+    if all_in_one_place(centers, sample, seen):
+        return None
     found = _exchanged(sample, centers, rng)
     if found is centers:
         return None

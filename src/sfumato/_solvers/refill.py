@@ -72,9 +72,7 @@ def nearly_empty(rows: NDArray[np.integer], share: float = NEARLY_EMPTY) -> NDAr
 
 def coincident_pairs(centers: Floats, sample: ResidentEngine, seen: Assignment) -> NDArray[np.intp]:
     """Pairs of centers in one place, of which the first has the lower index."""
-    distances = seen.distances[sample.data.weights_or_ones() > 0]
-    positive = distances[distances > 0]
-    near = SAME_PLACE * float(np.median(positive)) if len(positive) else 0.0
+    near = _one_place(sample, seen)
     found = [np.empty((0, 2), dtype=np.intp)]
     step = max(1, MAX_TABLE // len(centers))
     for begin in range(0, len(centers), step):
@@ -85,12 +83,30 @@ def coincident_pairs(centers: Floats, sample: ResidentEngine, seen: Assignment) 
     return np.concatenate(found)
 
 
+def all_in_one_place(centers: Floats, sample: ResidentEngine, seen: Assignment) -> bool:
+    """Whether all centers, of two or more, are in one place.
+
+    A descent from different seeds has drawn them together, as with a large fuzzifier in many
+    dimensions. It would do so again, so there is no use in moving some of them.
+    """
+    near = _one_place(sample, seen)
+    return len(centers) > 1 and bool((cdist(centers[:1], centers) <= near).all())
+
+
+def _one_place(sample: ResidentEngine, seen: Assignment) -> float:
+    """Distance up to which two centers are in one place."""
+    distances = seen.distances[sample.data.weights_or_ones() > 0]
+    positive = distances[distances > 0]
+    return SAME_PLACE * float(np.median(positive)) if len(positive) else 0.0
+
+
 def refill(engine: Engine, centers: Floats) -> tuple[Floats, tuple[int, ...]] | None:
     """Centers after those of nearly empty clusters were moved, and the clusters; None for no gain.
 
     Of two centers in one place, the second counts as one of an empty cluster. A few iterations on a
     sample tell whether a move lowers the objective more than the same iterations without it. All
-    such clusters are moved together, or else the first one alone.
+    such clusters are moved together, or else the first one alone. If all centers are in one place,
+    none is moved.
     """
     sample = engine.fixed_sample(sample_rows(len(centers)))
     seen = sample.assign(centers, distances=True, memberships=False)
@@ -98,7 +114,7 @@ def refill(engine: Engine, centers: Floats) -> tuple[Floats, tuple[int, ...]] | 
         nearly_empty(rows_per_cluster(engine, centers, (sample, seen)), REFILLED),
         coincident_pairs(centers, sample, seen)[:, 1],
     )
-    if not len(empty):
+    if not len(empty) or all_in_one_place(centers, sample, seen):
         return None
     without = solve(sample, centers, TRIAL).objective
     for which in (empty, empty[:1]) if len(empty) > 1 else (empty,):

@@ -132,6 +132,27 @@ def test_with_nothing_to_gain_nothing_is_moved() -> None:
     assert refill(engine, np.array([[0.0], [5.0]])) is None
 
 
+@every_engine
+def test_centers_that_are_all_in_one_place_are_left_there(
+    engine_name: str, monkeypatch: Any
+) -> None:
+    """A descent has drawn them together, and would again; two of three in one place are not all."""
+    X = two_and_two()
+    engine = make_engine(engine_name, X, Squared(), Power(3, 2.0))
+    tried: list[Any] = []
+    moved = module._moved
+
+    def watched(*arguments: Any) -> Any:
+        tried.append(arguments)
+        return moved(*arguments)
+
+    monkeypatch.setattr(module, "_moved", watched)
+    assert refill(engine, np.zeros((3, 2))) is None
+    assert not tried
+    refill(engine, np.array([[0.0, 0.0], [0.0, 0.0], [20.0, -6.0]]))
+    assert tried
+
+
 def test_rows_of_weight_zero_and_beyond_the_cap_do_not_count() -> None:
     X = np.array([[0.0], [1.0], [9.0], [30.0]])
     engine = make_engine("native", X, Capped(3.0), Hard(), weights=[1.0, 0.0, 1.0, 1.0])
