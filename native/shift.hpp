@@ -12,6 +12,30 @@
 
 namespace sfumato {
 
+// Element of a rank among n values, from 0 on. A sample of them bounds it from above, and only
+// values up to the bound are ordered: where the rank is low, as here, they are few. `scratch` has
+// room for all.
+template <class T>
+T value_of_rank(const T* values, ptrdiff_t n, ptrdiff_t rank, std::vector<T>& scratch) {
+  constexpr ptrdiff_t sampled = 256;  // Chosen by hand, as is the margin of 8.
+  const ptrdiff_t step = n / sampled;
+  const ptrdiff_t bounding = step > 0 ? 2 * (rank / step) + 8 : sampled;
+  scratch.resize(n);
+  ptrdiff_t count = 0;
+  if (bounding < sampled) {
+    for (ptrdiff_t i = 0; i < sampled; ++i) scratch[i] = values[i * step];
+    std::nth_element(scratch.begin(), scratch.begin() + bounding, scratch.begin() + sampled);
+    const T bound = scratch[bounding];
+    for (ptrdiff_t i = 0; i < n; ++i) {
+      scratch[count] = values[i];
+      count += values[i] <= bound;
+    }
+  }
+  if (count <= rank) count = std::copy_n(values, n, scratch.begin()) - scratch.begin();
+  std::nth_element(scratch.begin(), scratch.begin() + rank, scratch.begin() + count);
+  return scratch[rank];
+}
+
 // Smallest of the squared distances within which rows have a weight of `mass`, or the largest of
 // all. Weights are null if they are alike; `mass` then counts rows. `scratch` has room for all.
 template <class T>
@@ -19,10 +43,7 @@ T radius_of_mass(const T* sq_dist, const double* weights, ptrdiff_t n_rows, doub
                  std::vector<std::pair<T, double>>& scratch, std::vector<T>& values) {
   if (weights == nullptr) {
     const auto place = static_cast<ptrdiff_t>(std::ceil(mass)) - 1;
-    values.assign(sq_dist, sq_dist + n_rows);
-    const auto found = values.begin() + std::clamp<ptrdiff_t>(place, 0, n_rows - 1);
-    std::nth_element(values.begin(), found, values.end());
-    return *found;
+    return value_of_rank(sq_dist, n_rows, std::clamp<ptrdiff_t>(place, 0, n_rows - 1), values);
   }
   scratch.resize(n_rows);
   for (ptrdiff_t i = 0; i < n_rows; ++i) scratch[i] = {sq_dist[i], weights[i]};

@@ -13,6 +13,8 @@ from sfumato.losses import Loss
 from sfumato.memberships import Membership
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+NONE = np.empty(0, dtype=np.intp)
+"""No clusters."""
 BALANCED = 1e-12
 """Share of a step below which the forces on a center are equal but for rounding, as on one of two
 rows: a step of that size would leave it beside a row, where it hardly moves. Chosen by hand."""
@@ -123,6 +125,8 @@ class Statistics:
     @property
     def empty(self) -> NDArray[np.intp]:
         """Centers on which no row exerts a force."""
+        if self.weight.min() > 0:  # As nearly always.
+            return NONE
         return np.flatnonzero((self.weight <= 0) & (self.kink_force <= 0))
 
     def centers(self, current: Floats) -> Floats:
@@ -134,12 +138,12 @@ class Statistics:
         ``|R| <= kink_force`` but for rounding, otherwise go the fraction ``1 - kink_force / |R|``
         of the way.
         """
-        step = np.divide(
-            self.pull,
-            self.weight[:, None],
-            out=np.zeros_like(self.pull),
-            where=self.weight[:, None] > 0,
-        )
+        if self.weight.min() > 0:
+            step = self.pull / self.weight[:, None]
+        else:
+            positive = self.weight[:, None] > 0
+            step = np.zeros_like(self.pull)
+            np.divide(self.pull, self.weight[:, None], out=step, where=positive)
         if not self.kink_force.any():
             moved: Floats = current + step
             return moved

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sfumato._engines.base import Engine
-from sfumato._problem import Statistics
+from sfumato._problem import SMALLEST_NORMAL, Statistics
 from sfumato._solvers.acceleration import Acceleration, PlainSteps
 from sfumato._typing import Floats
 from sfumato.exceptions import Message, Option
@@ -392,5 +392,9 @@ def _next_step(
 def largest_shift(before: Floats, after: Floats) -> float:
     """Largest distance between the old and the new position of a center."""
     shifts = after - before
-    largest = float(np.abs(shifts).max()) or 1.0  # Squares of large shifts overflow.
+    with np.errstate(over="ignore"):
+        squared = float(np.einsum("ij,ij->i", shifts, shifts).max())
+    if SMALLEST_NORMAL < squared < np.inf:
+        return squared**0.5
+    largest = float(np.abs(shifts).max()) or 1.0  # Squares overflow, or vanish.
     return largest * float(np.sqrt(((shifts / largest) ** 2).sum(axis=1).max()))

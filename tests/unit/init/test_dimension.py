@@ -141,6 +141,26 @@ def test_mean_shift_weighs_rows_and_leaves_out_those_of_weight_zero(engine_name)
 
 
 @every_engine
+@pytest.mark.parametrize("order", ["rising", "falling", "shuffled", "nearest where it is sampled"])
+@pytest.mark.parametrize("mass", [1, 40, 97, 2500, 5000])
+def test_neighbors_among_many_rows_are_the_nearest_in_any_order(engine_name, order, mass):
+    """A sample of the distances bounds those that are ordered; it may be misleading."""
+    line = np.arange(5000.0)
+    if order == "falling":
+        line = line[::-1]
+    elif order == "shuffled":
+        line = np.random.default_rng(0).permutation(line)
+    elif order != "rising":  # Every 19th of 5,000 // 256 is near, and all between are far.
+        near = np.zeros(5000, dtype=bool)
+        near[::19] = True
+        line = np.where(near, np.cumsum(near) - 1.0, near.sum() + np.cumsum(~near) - 1.0)
+    engine = make_engine(engine_name, line[:, None], L21(), Hard())
+    means, radii = engine.mean_shift(np.array([[0.0]]), mass)
+    assert_allclose(radii, [mass - 1.0])
+    assert_allclose(means, [[(mass - 1) / 2]])
+
+
+@every_engine
 @pytest.mark.parametrize("mass", [0.5, 1, 7, 12, 1000])
 def test_weights_are_copies(engine_name, mass):
     rng = np.random.default_rng(0)
