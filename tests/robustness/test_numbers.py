@@ -15,6 +15,7 @@ MODULES = (
     "_solvers.exchange",
     "_init.dimension",
     "_init.first_cap",
+    "_init.clean",
     "_init.likelihood",
     "_init.search",
     "_init.robust",

@@ -20,6 +20,7 @@ from sfumato._init.base import (
     best_pilot,
     pilot_sample,
 )
+from sfumato._init.clean import clean_cap, clean_fits
 from sfumato._init.dimension import SAMPLE_SEED, Intrinsic, intrinsic_dimension
 from sfumato._init.first_cap import first_cap
 from sfumato._init.search import Candidate, Setting, search
@@ -116,7 +117,9 @@ class RobustSeeds(Initializer):
             return problem
         search = self._searched(engine, n_clusters, rng)
         problem = replace(problem, loss=problem.loss.with_cutoff(search.cap))
-        if search.may_be_clean:
+        if search.clean:
+            self._ordinary = not search.agree
+        elif search.may_be_clean:
             # The pilot fit is only for the decision: it must not advance the caller's generator.
             self._decide(search, engine.with_problem(problem), n_clusters, deepcopy(rng))
         return problem
@@ -199,6 +202,9 @@ class Search:
         Cutoff of the problem's loss, or the estimated one.
     best : Found
         Best search.
+    clean : bool
+        Whether there was no search, as clusters are alike and no row is far from them; see
+        ``clean.py``.
     intrinsic : Intrinsic
         Dimension and size of typical clusters.
     stability : float
@@ -216,24 +222,49 @@ class Search:
         self._hard = self._sample.with_problem(Problem(L21(), Hard()))
         self._weights = self._sample.data.weights_or_ones()
         self.intrinsic = intrinsic_dimension(engine, n_clusters)
-        self._background = Background.of(self._sample)
         loss = engine.problem.loss
         given = loss.bounded and loss.is_resolved
         self._given = loss.cutoff if given else None
+        self._estimated = loss.bounded and not given
+        self._setting: Setting | None = None
+        self.clean = self._estimated and self._looks_clean(large)
+        if not self.clean:
+            self._search(large, fixed)
+        self._waiting = [found for found in self._found[1:] if self._is_likely(found)]
+
+    def _looks_clean(self, large: ResidentEngine) -> bool:
+        """Whether no search is needed; then its results are those of ordinary fits."""
+        if not isinstance(self._engine, ResidentEngine):  # It would take a pass over the chunks.
+            return False
+        fits = clean_fits(self._sample, self._n_clusters, np.random.RandomState(SAMPLE_SEED))
+        if not fits:
+            return False
+        cap = clean_cap(self._engine, large, fits[0].centers)
+        if cap is None:
+            return False
+        self.cap = cap
+        everything = np.ones(self._sample.n_rows, dtype=bool)
+        self._found = [
+            Found(fit.centers, cap, fit.labels, everything, -fit.distances) for fit in fits
+        ]
+        return True
+
+    def _search(self, large: ResidentEngine, rng: np.random.RandomState) -> None:
+        """Search until two results agree, and settle the cap on a larger sample."""
+        self._background = Background.of(self._sample)
         # Clusters have too few rows for a likelihood, or all rows coincide, where there is no cap.
-        self._first_cap = first_cap(self._sample, n_clusters, fixed)
+        self._first_cap = first_cap(self._sample, self._n_clusters, rng)
         known = 0 < self._first_cap < np.inf
         self._setting = self._new_setting(self._sample) if known else None
-        self._found: list[Found] = []
+        self._estimated = self._estimated and known
+        self._found = []
         while len(self._found) < self._most_searches() and not self.agree:
-            self._found.append(self._another(fixed))
+            self._found.append(self._another(rng))
             self._found.sort(key=self._quality, reverse=True)
-        self._estimated = not given and self._setting is not None and loss.bounded
         self.cap = self.best.cap if self._given is None else self._given
         if self._setting is not None and self._given is None:
             found = Candidate(self._new_setting(large), self.best.centers, self.cap)
             self.cap = found.settled(Candidate.cap_of_inliers).cap_of_inliers()
-        self._waiting = [found for found in self._found[1:] if self._is_likely(found)]
 
     def _new_setting(self, sample: ResidentEngine) -> Setting:
         return Setting.of(sample, self.intrinsic, self._background)

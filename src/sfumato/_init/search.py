@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from sfumato._engines.base import ResidentEngine
+from sfumato._init.clean import CAP_DEVIATIONS
 from sfumato._init.dimension import Intrinsic
 from sfumato._init.first_cap import CORE_SHARE
 from sfumato._init.likelihood import Classified, OutlierDensity, classify
@@ -42,9 +43,6 @@ from sfumato._typing import Floats
 from sfumato.losses import L21
 from sfumato.memberships import Hard
 
-CAP_DEVIATIONS = 4.0
-"""Robust standard deviations above the median at which the cap lies, on the scale of
-``_outliers``. One in 30,000 rows of a Gaussian cluster lies beyond."""
 CAP_FACTORS = (1.0, 0.5, 3.0, 9.0)
 """Factors of the first cap from which fits are made. The larger ones are for clusters several times
 as wide as the narrowest, the smaller one for outliers as dense as a cluster."""
