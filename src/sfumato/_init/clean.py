@@ -86,7 +86,7 @@ def is_clean(fit: PlainFit, weights: Floats) -> bool:
     medians, caps = radii(0.0), radii(CAP_DEVIATIONS)
     if not (medians > 0).all():  # NaN where rows are few.
         return False
-    masses = np.bincount(fit.labels, weights, len(medians))
+    masses = np.bincount(fit.labels, weights, len(medians)).astype(np.float64)
     widths = medians / weighted_median(medians, masses)
     shares = masses / masses.mean()
     alike = widths.min() >= NARROWEST and widths.max() <= WIDEST
