@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import sfumato
 from sfumato import REFCMFS, Capped, CappedREFCMFS, Hard, Power, Simplex
 from sfumato._fit.auto import tune
-from sfumato._init import robust
+from sfumato._init import robust, search
 from sfumato._init.robust import MAX_SEARCHES, SEED_LIMIT, RobustSeeds, automatic_cutoff
 from tests.catalogue import csr, each, every_dtype, every_loss, make_engine, row_weights
 from tests.robustness.test_robust import contaminated, every_kind, every_seed
@@ -20,10 +20,10 @@ from tests.robustness.test_robust import contaminated, every_kind, every_seed
 @pytest.fixture
 def searches(monkeypatch):
     """Results of the searches that are made."""
-    made, search = [], robust.search
+    made, real = [], robust.search
 
     def spy(*given):
-        made.append(search(*given))
+        made.append(real(*given))
         return made[-1]
 
     monkeypatch.setattr(robust, "search", spy)
@@ -78,6 +78,33 @@ def test_one_cluster_needs_one_search(searches, no_look):
     assert not initializer.random
     assert initializer.stability(found[0]) == 1
     assert np.abs(found[0]).max() < 0.3
+
+
+@pytest.fixture
+def improvements(monkeypatch):
+    """Numbers of clusters of the candidates that are improved."""
+    made, real = [], search.improved
+
+    def spy(found, *rest, **options):
+        made.append(len(found.centers))
+        return real(found, *rest, **options)
+
+    monkeypatch.setattr(search, "improved", spy)
+    return made
+
+
+@each("n_clusters", (robust.MANY_CLUSTERS - 1, robust.MANY_CLUSTERS), ids=str)
+def test_many_clusters_with_nothing_in_common_are_not_improved(n_clusters, improvements, no_look):
+    """Exchanges would change few of them."""
+    X = np.random.default_rng(0).normal(size=(2500, 20))
+    proposals(X, n_clusters, calls=1)
+    assert improvements == ([] if n_clusters == robust.MANY_CLUSTERS else [n_clusters] * 2)
+
+
+def test_many_clusters_that_stand_out_are_improved(improvements):
+    made = sfumato.datasets.make_blobs_with_outliers(3000, 10, n_clusters=40, random_state=0)
+    proposals(made.data, 40, calls=1)
+    assert improvements
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from sfumato._init.base import (
 from sfumato._init.clean import clean_cap, clean_fits
 from sfumato._init.dimension import SAMPLE_SEED, Intrinsic, intrinsic_dimension
 from sfumato._init.first_cap import first_cap
-from sfumato._init.search import Candidate, Setting, search
+from sfumato._init.search import MAX_EXCHANGES, Candidate, Setting, first_candidate, search
 from sfumato._init.short_fits import SHORT_FIT, at_cap, capped_fit
 from sfumato._mixture import Background
 from sfumato._outliers import row_weight, sample_rows
@@ -44,6 +44,8 @@ SAME_LABELS = 0.98
 UNLIKE_LABELS = 0.3
 """Adjusted Rand index of two searches below which there are no more: data without clusters has as
 many answers as there are searches. Chosen by hand."""
+MANY_CLUSTERS = 4 * MAX_EXCHANGES
+"""Clusters from which on exchanges change at most a quarter of the centers."""
 KEPT_LABELS = 0.9
 """Adjusted Rand index of the labels before and after a soft fit, below which a cluster was lost.
 Chosen by hand."""
@@ -257,7 +259,7 @@ class Search:
         known = 0 < self._first_cap < np.inf
         self._setting = self._new_setting(self._sample) if known else None
         self._estimated = self._estimated and known
-        self._found = []
+        self._found, self._shapeless = [], False
         while len(self._found) < self._most_searches() and not self.agree:
             self._found.append(self._another(rng))
             self._found.sort(key=self._quality, reverse=True)
@@ -273,7 +275,7 @@ class Search:
         """Result of another search; of a short fit, if clusters have too few rows."""
         if self._setting is not None:
             caps = self._first_cap, self._given
-            found = search(self._setting, self._n_clusters, rng, *caps, self._is_known)
+            found = search(self._setting, self._n_clusters, rng, *caps, self._is_final)
             inside = ~found.classified.outlying
             return Found(found.centers, found.cap, found.labels, inside, found.scores)
         cap = np.inf if self._given is None else self._given
@@ -282,9 +284,27 @@ class Search:
         scores = -np.minimum(seen.distances, cap)
         return Found(centers, cap, seen.labels, seen.distances < cap, scores)
 
-    def _is_known(self, candidate: Candidate) -> bool:
-        """Whether a candidate agrees with the best search, in which nothing could be improved."""
-        return bool(self._found) and self.best.agreement(candidate.labels) >= SAME_LABELS
+    def _is_final(self, candidate: Candidate) -> bool:
+        """Whether exchanges would not help a candidate.
+
+        They have found nothing to improve in the best search, which agrees with it. Or clusters are
+        so many that exchanges change few of them, and it has nothing in common with another.
+        """
+        if self._found:
+            return self._shapeless or self.best.agreement(candidate.labels) >= SAME_LABELS
+        if self._n_clusters < MANY_CLUSTERS:
+            return False
+        assert self._setting is not None
+        rng = np.random.RandomState(SAMPLE_SEED + 1)
+        caps = self._first_cap, self._given
+        other = first_candidate(self._setting, self._n_clusters, rng, *caps)
+        inside = ~candidate.classified.outlying
+        self._shapeless = (
+            label_agreement(candidate.labels[inside], other.labels[inside]) < UNLIKE_LABELS
+            if inside.any()
+            else False
+        )
+        return self._shapeless
 
     def _most_searches(self) -> int:
         """Number of searches at most; two, if these found no outliers, or nothing in common."""

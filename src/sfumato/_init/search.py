@@ -93,6 +93,31 @@ class Setting(NamedTuple):
         return cls(sample, intrinsic, background, density)
 
 
+class Nearest(NamedTuple):
+    """Distance of each row to a center, the nearest or the second nearest, and that center."""
+
+    distances: Floats
+    labels: NDArray[np.integer]
+
+    @classmethod
+    def of(cls, table: Floats) -> Nearest:
+        """Nearest centers, from the distances of the rows to all, (n_rows, n_clusters)."""
+        labels = table.argmin(axis=1)
+        return cls(table[np.arange(len(table)), labels], labels)
+
+    def second(self, table: Floats) -> Nearest:
+        """Second nearest centers."""
+        others = table.copy()
+        others[np.arange(len(table)), self.labels] = np.inf
+        return Nearest.of(others)
+
+    def without(self, k: int, second: Nearest) -> Nearest:
+        """Nearest centers, and their new numbers, once one is removed."""
+        orphans = self.labels == k
+        labels = np.where(orphans, second.labels, self.labels)
+        return Nearest(np.where(orphans, second.distances, self.distances), labels - (labels > k))
+
+
 class Candidate:
     """Centers and a cap, with the likelihood of the rows of a sample.
 
@@ -100,20 +125,18 @@ class Candidate:
     ----------
     centers : ndarray of shape (n_clusters, n_features)
     cap : float
-    table : ndarray of shape (n_rows, n_clusters), optional
-        Distances of the rows to the centers, if they are known.
     distances, labels : ndarray of shape (n_rows,)
-        Distance to the nearest center, and that center.
+        Distance to the nearest center, and that center; found unless they are known.
     classified : Classified
     """
 
     def __init__(
-        self, setting: Setting, centers: Floats, cap: float, table: Floats | None = None
+        self, setting: Setting, centers: Floats, cap: float, nearest: Nearest | None = None
     ) -> None:
         self.setting = setting
         self.centers = centers
         self.cap = cap
-        self.distances, self.labels = _nearest(setting.sample, centers, table)
+        self.distances, self.labels = nearest or _nearest(setting.sample, centers)
         self.weights = setting.sample.data.weights_or_ones()
         self.radii = trimmed_radii(self.distances, self.labels, self.weights, len(centers), cap)
         self.widths = self._widths()
@@ -205,17 +228,12 @@ class Candidate:
         return self.settled(lambda found: min(largest, found.largest_radius()))
 
 
-def _nearest(
-    sample: ResidentEngine, centers: Floats, table: Floats | None
-) -> tuple[Floats, NDArray[np.integer]]:
-    """Distance of each row to the nearest center, and that center."""
-    if table is not None:
-        labels = table.argmin(axis=1)
-        return table[np.arange(len(labels)), labels], labels
+def _nearest(sample: ResidentEngine, centers: Floats) -> Nearest:
+    """Nearest center of each row."""
     hard = sample.with_problem(Problem(L21(), Hard()))
     found = hard.assign(centers, distances=True, memberships=False)
     assert found.distances is not None
-    return found.distances.astype(np.float64), found.labels
+    return Nearest(found.distances.astype(np.float64), found.labels)
 
 
 def search(
@@ -224,41 +242,47 @@ def search(
     rng: np.random.RandomState,
     first: float,
     cap: float | None = None,
-    known: Callable[[Candidate], bool] = lambda found: False,
+    final: Callable[[Candidate], bool] = lambda found: False,
 ) -> Candidate:
-    """Most likely candidate.
+    """Most likely candidate: that of :func:`first_candidate`, improved unless it is ``final``."""
+    found = first_candidate(setting, n_clusters, rng, first, cap)
+    return found if final(found) else improved(found, rng, settle=cap is None)
+
+
+def first_candidate(
+    setting: Setting,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    first: float,
+    cap: float | None = None,
+) -> Candidate:
+    """Most likely of short fits with different caps.
 
     All caps are tried from the same seeds: exchanges find what these miss. ``first`` is the first
-    cap; ``cap`` is the one that was given, otherwise it is estimated. A candidate that is
-    ``known`` after short fits is not improved any more.
+    cap; ``cap`` is the one that was given, otherwise it is estimated.
     """
     seeds = capped_fit(setting.sample, first if cap is None else cap, n_clusters, rng).centers
     if cap is not None:
-        found = [Candidate(setting, seeds, cap)]
-    else:
-        found = [
-            Candidate(setting, seeds, factor * first)
-            .refitted(factor * first)
-            .settled_below(factor * first)
-            for factor in CAP_FACTORS
-        ]
-    best = max(found, key=lambda candidate: candidate.log_likelihood)
-    return best if known(best) else improved(best, rng, settle=cap is None)
+        return Candidate(setting, seeds, cap)
+    found = [
+        Candidate(setting, seeds, factor * first)
+        .refitted(factor * first)
+        .settled_below(factor * first)
+        for factor in CAP_FACTORS
+    ]
+    return max(found, key=lambda candidate: candidate.log_likelihood)
 
 
 def improved(candidate: Candidate, rng: np.random.RandomState, settle: bool) -> Candidate:
-    """Candidate after some centers were moved to where the likelihood rises most.
-
-    With ``settle``, the cap follows.
-    """
+    """Candidate, and its cap, after centers were moved to where the likelihood rises most."""
     n_clusters = len(candidate.centers)
-    table = candidate.setting.sample.n_rows * (n_clusters + 1)
-    if n_clusters == 1 or table > MAX_TABLE or not np.isfinite(candidate.log_likelihood):
+    size = candidate.setting.sample.n_rows * (n_clusters + 1)
+    if n_clusters == 1 or size > MAX_TABLE or not np.isfinite(candidate.log_likelihood):
         return candidate
     for _ in range(MAX_EXCHANGES):
         best = candidate
         for centers, cap in extended(candidate, rng, settle):
-            found = _reduced(Candidate(candidate.setting, centers, cap))
+            found = _reduced(candidate.setting, centers, cap)
             if found.log_likelihood > best.log_likelihood - PROMISING:
                 found = found.refitted(cap)
                 found = found.settled_below(cap) if settle else found
@@ -329,18 +353,20 @@ def _divided(
     return solve(at_cap(group, cap), both, SHORT_FIT).centers
 
 
-def _reduced(candidate: Candidate) -> Candidate:
+def _reduced(setting: Setting, centers: Floats, cap: float) -> Candidate:
     """Most likely candidate with one center less, of some that are tried.
 
     Tried are those without a center that is missed little, or without the widest, and those in
     which two close centers are merged.
     """
-    setting, centers, cap = candidate.setting, candidate.centers, candidate.cap
     table = setting.sample.distances(centers).astype(np.float64)
+    nearest = Nearest.of(table)
+    second = nearest.second(table)
+    candidate = Candidate(setting, centers, cap, nearest)
     widths = np.where(np.isfinite(candidate.widths), candidate.widths, 0.0)
-    dispensable = np.argsort(_losses_without(candidate, table), kind="stable")[:DISPENSABLE]
+    dispensable = np.argsort(_losses_without(candidate, second), kind="stable")[:DISPENSABLE]
     tried = [
-        Candidate(setting, np.delete(centers, k, axis=0), cap, np.delete(table, k, axis=1))
+        Candidate(setting, np.delete(centers, k, axis=0), cap, nearest.without(k, second))
         for k in {*map(int, dispensable), int(np.argmax(widths))}
     ]
     sums = np.maximum(widths[:, None] + widths, np.finfo(float).tiny)
@@ -353,22 +379,17 @@ def _reduced(candidate: Candidate) -> Candidate:
         shares = candidate.masses[[i, j]] + np.finfo(float).tiny
         merged[i] = np.average(centers[[i, j]], axis=0, weights=shares)
         distances[:, i] = setting.sample.distances(merged[[i]])[:, 0]
-        tried.append(Candidate(setting, merged, cap, distances))
+        tried.append(Candidate(setting, merged, cap, Nearest.of(distances)))
     return max(tried, key=lambda found: found.log_likelihood)
 
 
-def _losses_without(candidate: Candidate, table: Floats) -> Floats:
-    """Log-likelihood that is lost without each center, if no other width or share changes.
-
-    ``table`` has the distances of the rows to the centers.
-    """
-    rows = np.arange(len(candidate.labels))
-    second = np.argpartition(table, 1, axis=1)[:, :2]
-    second = np.where(second[:, 0] == candidate.labels, second[:, 1], second[:, 0])
+def _losses_without(candidate: Candidate, second: Nearest) -> Floats:
+    """Log-likelihood that is lost without each center, if no other width or share changes."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        widths, dimension = candidate.widths[second], candidate.setting.intrinsic.dimension
-        other = gaussian_log_density(table[rows, second], widths, dimension)
-        other = other + np.log(candidate.classified.shares[second])
+        widths = candidate.widths[second.labels]
+        dimension = candidate.setting.intrinsic.dimension
+        other = gaussian_log_density(second.distances, widths, dimension)
+        other = other + np.log(candidate.classified.shares[second.labels])
     remaining = np.fmax(other, candidate.classified.as_outlier)
     with np.errstate(invalid="ignore"):  # Rows that are impossible either way lose nothing.
         lost = np.fmax(candidate.scores - remaining, 0.0)
