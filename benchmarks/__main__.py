@@ -24,6 +24,7 @@ NAMES = (
     "memory",
     "imports",
     "restarts",
+    "steps",
     "tables",
 )
 PAGE = "docs/benchmarks.md"
