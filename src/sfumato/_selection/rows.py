@@ -7,11 +7,13 @@
 - Columns with few different values get a jitter of their resolution, so that equal values are no
   clusters of their own.
 - Many columns are projected onto the principal axes of the directions of the rows, which outliers
-  cannot turn [1]_: the number of parameters of a cluster is that of its columns.
+  cannot turn [1]_: the number of parameters of a cluster is that of its columns. Thousands of
+  columns, as of words, are first mixed at random into fewer, which keeps distances [2]_.
 
 References
 ----------
 .. [1] N. Locantore et al., "Robust principal component analysis for functional data", Test 1999.
+.. [2] P. Li, T. J. Hastie, K. W. Church, "Very sparse random projections", KDD 2006.
 """
 
 from __future__ import annotations
@@ -20,6 +22,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
+from sklearn.random_projection import SparseRandomProjection
 
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._outliers import row_weight, weighted_median
@@ -32,6 +38,11 @@ SAMPLE_ROWS = 4096
 MAX_COLUMNS = 50
 """Columns above which rows are projected onto that many axes. Chosen by hand: 50 clusters 5
 standard deviations apart fit into them."""
+MOST_COLUMNS, MIXED_COLUMNS = 2048, 1024
+"""Columns above which they are mixed at random, and into how many. Chosen by hand: distances to a
+center change by some 2 %, and a sample of 100,000 columns takes 32 MB instead of 3 GB."""
+BLOCK_VALUES = 1 << 22
+"""Values that are made dense at a time: 32 MB. Chosen by hand."""
 LEAST_WIDTH = 1e-2
 """Width of a cluster over that of all rows, at least. Chosen by hand."""
 LEAST_SPREAD = 1e-3
@@ -148,12 +159,22 @@ def _sample(engine: Engine, rng: np.random.RandomState) -> tuple[Floats, Floats]
         generator = np.random.default_rng(seed)
         drawn = PrioritySample.of(SAMPLE_ROWS, order, weights, weights, generator)
         index, found = drawn.weighted_rows()
-        values = engine.take(np.asarray(index)) - engine.origin
+        values = _taken(engine, np.asarray(index))
         return values, np.ones(len(values)) if found is None else found.astype(np.float64)
     sample = engine.subsample(SAMPLE_ROWS, np.random.RandomState(seed))
     weights = sample.data.weights_or_ones()
     positive = np.flatnonzero(weights > 0)
-    return sample.take(positive) - sample.origin, weights[positive].astype(np.float64)
+    return _taken(sample, positive), weights[positive].astype(np.float64)
+
+
+def _taken(engine: ResidentEngine, index: NDArray[np.integer]) -> Floats:
+    """Rows around the origin; of very many columns, random mixtures of them."""
+    if engine.n_features <= MOST_COLUMNS:
+        return engine.take(index) - engine.origin
+    mixing = SparseRandomProjection(MIXED_COLUMNS, random_state=0, dense_output=True)
+    mixing.fit(csr_array((1, engine.n_features)))
+    blocks = np.array_split(index, -(-len(index) * engine.n_features // BLOCK_VALUES))
+    return np.vstack([mixing.transform(engine.take(block) - engine.origin) for block in blocks])
 
 
 def weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
@@ -225,6 +246,8 @@ def project(values: Floats, weights: Floats) -> Floats:
     centered = values - weighted_quantiles(values, weights, (0.5,))[0]
     lengths = np.linalg.norm(centered, axis=1, keepdims=True)
     directions = np.sqrt(weights)[:, None] * centered / np.where(lengths > 0, lengths, 1)
-    axes = np.linalg.svd(directions, full_matrices=False)[2][:MAX_COLUMNS]
-    found: Floats = centered @ axes.T
+    n_columns = values.shape[1]
+    highest = n_columns - MAX_COLUMNS, n_columns - 1
+    axes = eigh(directions.T @ directions, subset_by_index=highest)[1][:, ::-1]
+    found: Floats = centered @ axes
     return found

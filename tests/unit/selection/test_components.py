@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
 from scipy.stats import cauchy, gennorm, multivariate_normal, multivariate_t, uniform
 
 from sfumato._selection.components import (
@@ -24,7 +26,18 @@ from sfumato._selection.components import (
 from sfumato._selection.outliers import Outliers
 from sfumato._selection.path import Path
 from sfumato._selection.proposals import add_dense, divide, one_less
-from sfumato._selection.rows import Rows, jittered, project, weighted_quantiles
+from sfumato._selection.rows import (
+    MIXED_COLUMNS,
+    Rows,
+    _sample,
+    jittered,
+    project,
+    weighted_quantiles,
+)
+from sfumato.losses import Squared
+from sfumato.memberships import Hard
+from sfumato.selection import select_n_clusters
+from tests.catalogue import make_engine
 
 
 def rows_of(values: np.ndarray, weights: np.ndarray | None = None) -> Rows:
@@ -301,3 +314,25 @@ def test_merged_components_have_the_moments_of_both(rows: Rows) -> None:
     assert found.size == 1
     assert_allclose(found.centers[0], center, atol=1e-3)
     assert found.widths[0] == pytest.approx(1, rel=1e-3)
+
+
+def test_very_many_columns_are_mixed_which_keeps_distances() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 20_000), density=1e-3, rng=rng, format="csr")
+    engine = make_engine("native", X, Squared(), Hard())
+    found = Rows.drawn(engine, np.random.RandomState(0))
+    assert found is not None
+    values, _ = _sample(engine, np.random.RandomState(0))
+    assert values.shape == (300, MIXED_COLUMNS)
+    exact = np.sort(pdist(X.toarray()))
+    assert_allclose(np.sort(pdist(values)), exact, rtol=0.15)
+    assert np.median(pdist(values)) == pytest.approx(np.median(exact), rel=0.01)
+
+
+def test_clusters_in_very_many_sparse_columns_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    target = rng.integers(5, size=600)
+    columns = 2000 * target[:, None] + rng.integers(40, size=(600, 30))
+    rows = np.repeat(np.arange(600), 30)
+    X = sp.coo_array((np.ones(18_000), (rows, columns.ravel())), shape=(600, 50_000)).tocsr()
+    assert select_n_clusters(X, random_state=0).n_clusters == 5
