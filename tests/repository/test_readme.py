@@ -2,6 +2,9 @@
 
 import re
 import runpy
+import shlex
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -26,6 +29,19 @@ def test_the_example_runs_and_prints_what_it_says(capsys):
     assert shown.startswith("5: ")
     assert "\n250\n" in shown
     assert shown.endswith("[-1]\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_commands_run_one_after_the_other_in_an_empty_folder(page, tmp_path):
+    commands = re.findall(r"^\$ (sfumato .*|cd .*)", (TOP / page).read_text(), re.MULTILINE)
+    assert len(commands) >= 2
+    folder = tmp_path
+    for name, *words in map(shlex.split, commands):
+        if name == "cd":
+            folder = folder / words[0]
+        else:
+            subprocess.run([sys.executable, "-m", "sfumato", *words], cwd=folder, check=True)
 
 
 def test_the_picture_is_of_the_code_beside_it(monkeypatch):

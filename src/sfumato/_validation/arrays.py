@@ -23,6 +23,9 @@ from sfumato.exceptions import Given, Message, Option, ParameterError, brief, sh
 DATE_ADVICE = "drop the column, or encode it as a number, e.g. days since the first date"
 ALL_ZERO = "sample_weight is zero everywhere; at least one row needs a weight > 0."
 
+UNREADABLE = (TypeError, ValueError, RuntimeError)
+"""What objects raise that cannot be made an array; a tensor that requires a gradient, the last."""
+
 
 def check_fit_data(estimator: Any, X: Any, sample_weight: Any) -> Data:
     """Check training data; sets ``n_features_in_`` and ``feature_names_in_``."""
@@ -94,7 +97,7 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
             ensure_all_finite=False,
             reset=reset,
         )
-    except (TypeError, ValueError) as error:
+    except UNREADABLE as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         reason = _not_numbers(X) or f"X cannot be read as a table of numbers: {type(X).__name__}"
         raise kind(f"{reason} ({brief(error)}).{_conversion(X)}") from error
@@ -172,7 +175,7 @@ def _not_numbers(X: Any) -> str | None:
     names = _column_names(X)
     try:
         table = X if sp.issparse(X) else np.asarray(X)
-    except (TypeError, ValueError):
+    except UNREADABLE:
         return None
     if np.iscomplexobj(table):
         return (

@@ -66,6 +66,26 @@ def test_what_has_no_rows_yet_says_what_to_call() -> None:
         REFCMFS(2).fit(pl.DataFrame({"a": [1.0, 2.0, 3.0]}).lazy())
 
 
+class Tensor:
+    """Stands for torch's, which refuses with a RuntimeError if it requires a gradient."""
+
+    shape = (60, 3)
+
+    def __len__(self) -> int:
+        return 60
+
+    def __array__(self, *args: object, **options: object) -> None:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+def test_a_tensor_that_requires_a_gradient_says_what_to_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Tensor, "__module__", "torch")
+    with pytest.raises(ValueError, match=r"requires grad.*Give X.detach\(\)"):
+        REFCMFS(3).fit(Tensor())
+
+
 def test_tensors_that_are_no_arrays_say_what_to_call() -> None:
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(X)
