@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 import sfumato
 from sfumato import ClusterOutlierDetector, stream
+from sfumato.datasets import make_blobs_with_outliers
 from sfumato.exceptions import ParameterError
 from tests.catalogue import blobs, every_dtype, every_engine, row_weights, whatever_results
 
@@ -56,6 +57,18 @@ def test_about_a_hundredth_of_clean_rows_are_marked(n_features):
     detector = ClusterOutlierDetector(2, random_state=0).fit(rows)
     assert 0.005 <= (detector.predict(rows) == -1).mean() <= 0.02
     assert detector.contamination_ == pytest.approx((detector.predict(rows) == -1).mean(), abs=1e-3)
+
+
+@pytest.mark.parametrize("n_features", [2, 10])
+@pytest.mark.parametrize("ratio", [1.0, 5.0])
+def test_far_rows_are_marked_though_they_have_centers(n_features, ratio):
+    """Clusters of outliers are wide, and their rows within a radius of their own."""
+    sample = make_blobs_with_outliers(
+        2000, n_features, n_clusters=4, contamination=0.1, width_ratio=ratio, random_state=0
+    )
+    marked = ClusterOutlierDetector(random_state=0).fit_predict(sample.data) == -1
+    assert marked[sample.target < 0].mean() >= 0.8
+    assert marked[sample.target >= 0].mean() <= 0.03
 
 
 def test_a_small_dense_group_is_rare():
