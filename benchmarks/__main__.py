@@ -24,6 +24,7 @@ NAMES = (
     "memory",
     "imports",
     "restarts",
+    "selection",
     "tables",
 )
 PAGE = "docs/benchmarks.md"
