@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.harness.report import Goal, Report, measuring
 from sfumato import CappedREFCMFS, select_n_clusters, stream
+from sfumato._checks import Auto
 
 N_FEATURES = 16
 SIZES = {100_000: (5.0, 5), 5_000_000: (2.0, 1)}
@@ -66,7 +67,7 @@ def costs(X: np.ndarray, n_clusters: int, rounds: int) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def passes(X: np.ndarray, n_clusters: int | str) -> int:
+def passes(X: np.ndarray, n_clusters: int | Auto) -> int:
     """Times that a fit reads a stream."""
     count = 0
 
