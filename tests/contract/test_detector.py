@@ -142,3 +142,16 @@ def test_a_saved_detector_is_the_same(tmp_path):
     assert loaded.get_params() == detector.get_params()
     assert list(loaded.feature_names_in_) == ["a", "b", "c"]
     assert loaded.explain_outlier(frame.iloc[300]).features[0] == "a"
+
+
+def test_explanations_agree_with_marks():
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    detector = fitted(contamination=0.1)
+    marks, scores = detector.predict(X), detector.score_samples(X)
+    explained = detector.explain_outlier(X)
+    assert_array_equal([each.score > 1 for each in explained], marks == -1)
+    assert_allclose([each.score for each in explained], scores / detector.offset_)
+    assert detector.explain_outlier(X[0]).score == pytest.approx(explained[0].score)
+    named = ClusterOutlierDetector(random_state=0).fit(frame)
+    expected = named.score_samples(frame.iloc[:1])[0] / named.offset_
+    assert named.explain_outlier(frame.iloc[0]).score == pytest.approx(expected)

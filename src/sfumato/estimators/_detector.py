@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -265,10 +265,17 @@ class ClusterOutlierDetector(OutlierMixin, DocumentedEstimator):
         Returns
         -------
         explanation : OutlierExplanation or list of them
-            One for a row of shape (n_features,), a list for several rows.
+            One for a row of shape (n_features,), a list for several rows. The score is
+            ``score_samples`` over ``offset_``: above 1 for rows that are marked.
         """
         check_is_fitted(self)
-        return self.clustering_.explain_outlier(x)
+        found = self.clustering_.explain_outlier(x)
+        if isinstance(found, list):
+            scores = np.asarray(self.score_samples(x)) / self.offset_
+            pairs = zip(found, scores, strict=True)
+            return [replace(each, score=float(score)) for each, score in pairs]
+        row = x.to_frame().T if hasattr(x, "to_frame") else [x]
+        return replace(found, score=float(self.score_samples(row)[0] / self.offset_))
 
     def _clustering(self) -> FuzzyClustering:
         shared = {name: value for name, value in self.get_params(False).items() if name in SHARED}
