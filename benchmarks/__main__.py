@@ -25,6 +25,7 @@ NAMES = (
     "imports",
     "restarts",
     "steps",
+    "selection",
     "tables",
 )
 PAGE = "docs/benchmarks.md"

@@ -23,8 +23,8 @@ ones of ADBench, those in the folder `outliers` of the folder that `SFUMATO_DATA
 standardized, constant ones are left out, and of larger sets {MOST_ROWS:,} rows are drawn with
 seed 0, for every detector alike. Detectors see no labels and have their default parameters. What
 is random is the mean over seeds. AUROC is the chance that an anomaly scores higher than another
-row; seconds are those of a fit and the scores of its rows, in one thread. Ranks are by AUROC, 1
-being the best.
+row; seconds are those of the processor for a fit and the scores of its rows, in one thread. Ranks
+are by AUROC, 1 being the best.
 """
 SOURCES = """## Sources
 
@@ -56,7 +56,7 @@ def page_of(runs: Iterable[Run]) -> str:
         "## Summary\n\n" + _summary(auroc, precision, seconds, sizes),
         "## AUROC\n\n" + _per_set(auroc, sizes, "{:.3f}"),
         "## Average precision\n\n" + _per_set(precision, sizes, "{:.3f}"),
-        "## Seconds\n\n" + _per_set(seconds, sizes, "{:.2f}"),
+        "## Seconds\n\n" + _per_set(seconds, sizes, "{:.3f}"),
         "## Detectors\n\n"
         + table(["detector", "which"], [[name, each.which] for name, each in DETECTORS.items()]),
         "## Machine and versions\n\n"
@@ -127,7 +127,7 @@ def _summary(auroc: Cells, precision: Cells, seconds: Cells, sizes: Cells) -> st
         values = [areas.mean(), np.median(areas), precisions.mean(), np.median(precisions)]
         times = [_column(seconds, method).sum(), _column(large, method).sum() if large else np.nan]
         shown = [f"{value:.3f}" for value in values]
-        rows.append([method, *shown, f"{by_rank[method]:.2f}", *(f"{t:.1f}" for t in times)])
+        rows.append([method, *shown, f"{by_rank[method]:.2f}", *(f"{t:.2f}" for t in times)])
     head = ["detector", "AUROC, mean", "median", "average precision, mean", "median", "mean rank"]
     return table([*head, "seconds, all sets", f"sets of more than {MANY_ROWS:,} rows"], rows)
 

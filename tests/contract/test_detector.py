@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 import sfumato
 from sfumato import ClusterOutlierDetector, stream
+from sfumato.datasets import make_blobs_with_outliers
 from sfumato.exceptions import ParameterError
 from tests.catalogue import blobs, every_dtype, every_engine, row_weights, whatever_results
 
@@ -56,6 +57,18 @@ def test_about_a_hundredth_of_clean_rows_are_marked(n_features):
     detector = ClusterOutlierDetector(2, random_state=0).fit(rows)
     assert 0.005 <= (detector.predict(rows) == -1).mean() <= 0.02
     assert detector.contamination_ == pytest.approx((detector.predict(rows) == -1).mean(), abs=1e-3)
+
+
+@pytest.mark.parametrize("n_features", [2, 10])
+@pytest.mark.parametrize("ratio", [1.0, 5.0])
+def test_far_rows_are_marked_though_they_have_centers(n_features, ratio):
+    """Clusters of outliers are wide, and their rows within a radius of their own."""
+    sample = make_blobs_with_outliers(
+        2000, n_features, n_clusters=4, contamination=0.1, width_ratio=ratio, random_state=0
+    )
+    marked = ClusterOutlierDetector(random_state=0).fit_predict(sample.data) == -1
+    assert marked[sample.target < 0].mean() >= 0.8
+    assert marked[sample.target >= 0].mean() <= 0.03
 
 
 def test_a_small_dense_group_is_rare():
@@ -129,3 +142,16 @@ def test_a_saved_detector_is_the_same(tmp_path):
     assert loaded.get_params() == detector.get_params()
     assert list(loaded.feature_names_in_) == ["a", "b", "c"]
     assert loaded.explain_outlier(frame.iloc[300]).features[0] == "a"
+
+
+def test_explanations_agree_with_marks():
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    detector = fitted(contamination=0.1)
+    marks, scores = detector.predict(X), detector.score_samples(X)
+    explained = detector.explain_outlier(X)
+    assert_array_equal([each.score > 1 for each in explained], marks == -1)
+    assert_allclose([each.score for each in explained], scores / detector.offset_)
+    assert detector.explain_outlier(X[0]).score == pytest.approx(explained[0].score)
+    named = ClusterOutlierDetector(random_state=0).fit(frame)
+    expected = named.score_samples(frame.iloc[:1])[0] / named.offset_
+    assert named.explain_outlier(frame.iloc[0]).score == pytest.approx(expected)

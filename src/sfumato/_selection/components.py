@@ -85,7 +85,7 @@ class Components(NamedTuple):
     def none(cls, rows: Rows) -> Components:
         """No components: all rows are outliers."""
         empty = np.empty(0)
-        outliers = Outliers(np.array([0.5, 0.5]), rows.middle, 1.0)
+        outliers = Outliers(np.array([0.5, 0.5]), rows.middle, np.ones(rows.n_columns))
         return cls(np.empty((0, rows.n_columns)), empty, empty, outliers)
 
     @property
@@ -242,6 +242,7 @@ def maximize(rows: Rows, seen: Expectation) -> Components:
         axes = axes_of(directions, widths, widths_of(along))
     else:
         widths = widths_of(squares / dimension)
+    outliers = outliers._replace(holes=outliers.holes.around(centers, widths))
     found = components._replace(
         centers=centers, widths=widths, shares=masses[:count], outliers=outliers, axes=axes
     )
@@ -301,7 +302,9 @@ def outliers_with(rows: Rows, seen: Expectation, chosen: NDArray[np.bool_]) -> O
     shares = outliers.shares + np.array([0, seen.components.shares[chosen].sum()])
     weights = seen.posteriors[:, size + 1] + seen.posteriors[:, :size][:, chosen].sum(axis=1)
     scales = [weighted_median(np.sqrt(column), weights) for column in seen.far.T]
-    return Outliers(shares, outliers.location, max(1.0, float(np.median(scales))))
+    return Outliers(
+        shares, outliers.location, np.full(rows.n_columns, max(1.0, float(np.median(scales))))
+    )
 
 
 def fit(rows: Rows, components: Components, iterations: int) -> Expectation:

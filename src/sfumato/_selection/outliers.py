@@ -1,16 +1,25 @@
 """Laws of the outliers: uniform over the bounding box, or Cauchy variables in each column.
 
-Where all clusters are, outliers may be rarer than far around them, as rows in there belong to the
-clusters. Then the Cauchy law has a hole: a box around its middle in which it is thinner. Without
-it, small clusters would have to be much denser than outliers that are not there.
+Near the clusters outliers may be rarer than around them, as rows in there belong to the clusters.
+Then the Cauchy law has holes: balls around the clusters, of so many of their widths, in which it is
+thinner. Without them, small clusters would have to be much denser than outliers that are not there,
+and with one hole for all clusters, outliers between them would be clusters. How much of the law is
+in the balls is counted, by points that fill the law evenly: a lattice [1]_.
+
+References
+----------
+.. [1] H. Niederreiter, "Random Number Generation and Quasi-Monte Carlo Methods", SIAM 1992: the
+   multiples of the square roots of primes.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from sfumato._selection.rows import Rows
 from sfumato._typing import Floats
@@ -18,15 +27,44 @@ from sfumato._typing import Floats
 OUTLIER_ROWS = 0.5
 """Rows that each law of outliers counts more than it has, so that its share stays positive."""
 SCALES = (0.6, 0.75, 0.9, 1.0, 1.25)
-"""Scales of the Cauchy law with a hole that are tried, over that without. Chosen by hand."""
-HOLES = (1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0)
-"""Half-widths of holes that are tried, in spreads of the columns. Chosen by hand: half of the rows
-are within one."""
+"""Scales of the Cauchy law with holes that are tried, over that without. Chosen by hand."""
+REACHES = (3.0, 4.0, 5.0, 6.0, 7.0, 8.5, 10.0)
+"""Radii of holes that are tried, in widths of their clusters. Chosen by hand: nearly all rows of
+a cluster are within three."""
 THINNEST = 0.1
 """Density in a hole over that of the whole law, at least. Chosen by hand: a few outliers in an
 empty hole would be a cluster."""
 THIN = (THINNEST, 0.15, 0.25, 0.5)
 """Such densities that are tried, to begin with."""
+POINTS = 2048
+"""Points by which the part of the law in its holes is counted: it is right to some 0.01."""
+
+
+class Holes(NamedTuple):
+    """Balls around clusters.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_clusters, n_columns)
+    widths : ndarray of shape (n_clusters,)
+    reach : float
+        Radius of each ball, in widths of its cluster; 0 if there are none.
+    """
+
+    centers: Floats
+    widths: Floats
+    reach: float = 0.0
+
+    def distances(self, values: Floats) -> Floats:
+        """Distance to the nearest cluster, in its widths."""
+        if not len(self.widths):
+            return np.full(len(values), np.inf)
+        found: Floats = (cdist(values, self.centers) / self.widths).min(axis=1)
+        return found
+
+    def around(self, centers: Floats, widths: Floats) -> Holes:
+        """Holes of the same reach around other clusters."""
+        return Holes(centers, widths, self.reach)
 
 
 class Outliers(NamedTuple):
@@ -38,19 +76,20 @@ class Outliers(NamedTuple):
         Share of the rows that are uniform, and of those that are Cauchy variables.
     location : ndarray of shape (n_columns,)
         Middle of the Cauchy variables.
-    scale : float
-        Their scale, in spreads of the columns; at least 1, or they would be a cluster.
-    hole : float
-        Half-width of the box around the location in which they are rarer, in spreads of the
-        columns; 0 if there is none.
+    scale : ndarray of shape (n_columns,)
+        Their scale in each column, in its spread; at least 1, or they would be a cluster. The
+        spread is that of all rows: where the clusters are in a line, outliers are wider than they
+        in one column only.
+    holes : Holes
+        Where they are rarer.
     thin : float
         Density in there, over that of a Cauchy law.
     """
 
     shares: Floats
     location: Floats
-    scale: float
-    hole: float = 0.0
+    scale: Floats
+    holes: Holes = Holes(np.empty((0, 0)), np.empty(0))
     thin: float = 1.0
 
     def log_densities(self, rows: Rows, far: Floats) -> Floats:
@@ -61,16 +100,16 @@ class Outliers(NamedTuple):
         logs = np.empty((len(far), 2))
         logs[:, 0] = rows.box
         logs[:, 1] = _cauchy(rows, far, self.scale)
-        if self.hole > 0:
-            logs[:, 1] += np.where(_within(far, self.hole), np.log(self.thin), 0.0)
-            logs[:, 1] -= np.log1p(-_mass(self, rows.n_columns) * (1 - self.thin))
+        if self.holes.reach > 0:
+            inside, mass = self._within(rows.values), float(self._within(self._places(rows)).mean())
+            logs[:, 1] += _thinned(inside, mass, self.thin)
         logs += np.log(self.shares)
         return logs
 
     def fitted(self, rows: Rows, far: Floats, posteriors: Floats) -> Outliers:
         """Laws that fit the posteriors of both; their shares are numbers of rows.
 
-        Rows that are missing in the hole are replaced by their expectation, as in EM for truncated
+        Rows that are missing in the holes are replaced by their expectation, as in EM for truncated
         samples.
         """
         masses = np.maximum(posteriors.sum(axis=0), 1e-12)
@@ -79,67 +118,89 @@ class Outliers(NamedTuple):
             return found
         weights, columns, square = posteriors[:, 1], rows.n_columns, self.scale**2
         pulls = 2 * weights[:, None] / (1 + far / square)
-        missing, near = 0.0, 1.0
-        if self.hole > 0:
-            absent = _mass(self, columns) * (1 - self.thin)
-            missing = masses[1] * absent / (1 - absent)
-            near = float(np.sinc(2 / np.pi * np.arctan(self.hole / self.scale)))
-            found = found._replace(thin=self._thinness(rows, far, weights))
+        missing = 0.0
+        places: Floats = np.empty((0, columns))
+        far_places = places
+        if self.holes.reach > 0:
+            everywhere = self._places(rows)
+            inside = self._within(everywhere)
+            thin = self._thinness(rows, weights, float(inside.mean()))
+            found = found._replace(thin=thin)
+            absent = inside.mean() * (1 - self.thin)
+            missing = masses[1] * absent / (1 - absent) / max(1, inside.sum())
+            places = everywhere[inside]
+            far_places = ((places - self.location) / rows.spread) ** 2
+        missed = 2 * missing / (1 + far_places / square)
         # One row in the middle, where the location of a few far rows would be anywhere.
         location = (pulls * rows.values).sum(axis=0) + 2 * rows.middle
-        location += missing * (1 + near) * self.location
-        location /= pulls.sum(axis=0) + 2 + missing * (1 + near)
-        squares = (pulls * far).sum() + columns * missing * (1 - near) * square
-        scale = float(np.sqrt(squares / columns / (masses[1] + missing)))
-        return found._replace(location=location, scale=max(1.0, scale))
+        location += (missed * places).sum(axis=0)
+        location /= pulls.sum(axis=0) + 2 + missed.sum(axis=0)
+        squares = (pulls * far).sum(axis=0) + (missed * far_places).sum(axis=0)
+        scale = np.sqrt(squares / (masses[1] + missing * len(places)))
+        return found._replace(location=location, scale=np.maximum(1.0, scale))
 
-    def _thinness(self, rows: Rows, far: Floats, weights: Floats) -> float:
-        """Density in the hole, over that of a Cauchy law, for weights of the rows."""
-        inside = float(weights[_within(far, self.hole)].sum())
+    def _thinness(self, rows: Rows, weights: Floats, mass: float) -> float:
+        """Density in the holes, over that of a Cauchy law, for weights of the rows."""
+        inside = float(weights[self._within(rows.values)].sum())
         odds = (inside + OUTLIER_ROWS) / (float(weights.sum()) - inside + OUTLIER_ROWS)
-        mass = _mass(self, rows.n_columns)
-        return float(np.clip(odds * (1 - mass) / mass, THINNEST, 1.0))
+        return float(np.clip(odds * (1 - mass) / max(mass, 1 / POINTS), THINNEST, 1.0))
 
-    def with_hole(self, rows: Rows, far: Floats, others: Floats) -> Outliers | None:
-        """The likeliest law with another hole; None if it gains less than it costs.
+    def with_holes(self, rows: Rows, far: Floats, others: Floats, holes: Holes) -> Outliers | None:
+        """The likeliest law with holes of any reach; None if it gains less than they cost.
 
         ``others`` has the log-density of all other laws at each row.
         """
         cost = float(np.log(max(rows.total, 2.0))) - self.cost(rows)
-        best, highest = None, self._likelihood(rows, far, others) + cost
-        most = self.shares[1] * rows.total
-        for scale, hole in product(SCALES, HOLES):
-            tried = self._replace(scale=max(1.0, scale * self.scale), hole=hole)
-            if -most * np.log1p(-_mass(tried, rows.n_columns)) < cost:
-                continue  # It cannot gain more than that.
-            for thin in THIN:
-                likelihood = tried._replace(thin=thin)._likelihood(rows, far, others)
-                if likelihood > highest:
-                    best, highest = tried._replace(thin=thin), likelihood
+        before = self.log_densities(rows, far)[:, 1]
+        best, highest = None, float(rows.weights @ np.logaddexp(others, before)) + cost
+        most, near = self.shares[1] * rows.total, holes.distances(rows.values)
+        for scale in SCALES:
+            law = self._replace(scale=np.maximum(1.0, scale * self.scale))
+            logs = _cauchy(rows, far, law.scale) + np.log(self.shares[1])
+            near_places = holes.distances(law._places(rows))
+            for reach in REACHES:
+                mass = float((near_places < reach).mean())
+                if -most * np.log1p(-min(mass, 1 - 1e-12)) < cost:
+                    continue  # It cannot gain more than that.
+                for thin in THIN:
+                    thinned = logs + _thinned(near < reach, mass, thin)
+                    likelihood = float(rows.weights @ np.logaddexp(others, thinned))
+                    if likelihood > highest:
+                        found = holes._replace(reach=reach)
+                        best, highest = law._replace(holes=found, thin=thin), likelihood
         return best
 
     def cost(self, rows: Rows) -> float:
-        """What a hole costs in the criterion: two parameters."""
-        return float(np.log(max(rows.total, 2.0))) if self.hole > 0 else 0.0
+        """What holes cost in the criterion: two parameters, of their reach and density."""
+        return float(np.log(max(rows.total, 2.0))) if self.holes.reach > 0 else 0.0
 
-    def _likelihood(self, rows: Rows, far: Floats, others: Floats) -> float:
-        """Log-likelihood of the rows, with other laws beside the Cauchy law."""
-        logs = self.log_densities(rows, far)[:, 1]
-        return float(rows.weights @ np.logaddexp(others, logs))
+    def _within(self, values: Floats) -> NDArray[np.bool_]:
+        """Which values are in a hole."""
+        return np.asarray(self.holes.distances(values) < self.holes.reach)
+
+    def _places(self, rows: Rows) -> Floats:
+        """Points that fill a Cauchy law of this location and scale evenly."""
+        return self.location + self.scale * rows.spread * _even_points(rows.n_columns)
 
 
-def _cauchy(rows: Rows, far: Floats, scale: float) -> Floats:
+def _cauchy(rows: Rows, far: Floats, scale: Floats) -> Floats:
     """Log-density of independent Cauchy variables."""
     found: Floats = -np.log1p(far / scale**2).sum(axis=1)
     found -= np.log(np.pi * scale * rows.spread).sum()
     return found
 
 
-def _within(far: Floats, hole: float) -> np.ndarray:
-    """Which rows are in a hole."""
-    return np.asarray(far.max(axis=1) < hole**2)
+def _thinned(inside: NDArray[np.bool_], mass: float, thin: float) -> Floats:
+    """What a law in whose holes is a part ``mass`` gains or loses in log-density at each row."""
+    found: Floats = np.where(inside, np.log(thin), 0.0) - np.log1p(-mass * (1 - thin))
+    return found
 
 
-def _mass(outliers: Outliers, n_columns: int) -> float:
-    """Share of a Cauchy law in its hole, were that as dense."""
-    return float((2 / np.pi * np.arctan(outliers.hole / outliers.scale)) ** n_columns)
+@lru_cache(maxsize=8)
+def _even_points(n_columns: int) -> Floats:
+    """Points that fill the standard law of independent Cauchy variables evenly."""
+    primes = [n for n in range(2, 230) if all(n % k for k in range(2, n))][:n_columns]
+    steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(primes)
+    found: Floats = np.tan(np.pi * (steps % 1 - 0.5))
+    found.flags.writeable = False
+    return found

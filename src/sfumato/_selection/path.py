@@ -209,11 +209,12 @@ class Path:
             self._keep(fit(self.rows, fewer, POLISH))
 
     def _hollow(self, count: int) -> None:
-        """Let Cauchy outliers be rarer where the components are, if that is likelier."""
+        """Let Cauchy outliers be rarer near the components, if that is likelier."""
         seen = self.seen(count)
         outliers, certain = seen.components.outliers, seen.posteriors[:, -1] / self.rows.weights
         others = seen.log_density + np.log1p(-np.minimum(certain, 1 - 1e-12))
-        found = outliers.with_hole(self.rows, seen.far, others)
+        holes = outliers.holes.around(seen.components.centers, seen.components.widths)
+        found = outliers.with_holes(self.rows, seen.far, others, holes)
         if found is not None:
             self._keep(fit(self.rows, seen.components._replace(outliers=found), POLISH))
 
