@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -72,3 +73,17 @@ def test_powers_are_found_within_clusters(power: str) -> None:
     beside = 9.0 * place + rng.normal(size=3000)
     columns = np.column_stack([made[power], beside])
     assert find_powers(columns, np.random.default_rng(0))[0] == power
+
+
+def test_the_few_zeros_of_counts_are_near_the_ones() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=6000)
+    counts = rng.poisson(np.array([4.0, 12.0, 60.0])[place])
+    assert 0 < np.mean(counts == 0) < 0.01
+    frame = pd.DataFrame({"orders": counts, "age": 9.0 * place + rng.normal(size=6000)})
+    found = TablePreparer(scale="robust").fit(frame)
+    assert found.decisions_[0].power == "sqrt"
+    prepared = found.transform(frame)[:, 0]
+    within = prepared[place == 0].std()
+    gap = prepared[counts == 1].min() - prepared[counts == 0].min()
+    assert gap < 1.2 * within

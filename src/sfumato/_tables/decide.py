@@ -165,7 +165,7 @@ def _bounded(decision: Decision, values: Mapping[str, Any], power: str, rules: R
         return decision
     column = values[decision.column]
     there = column[~np.isnan(column)]
-    shift = shift_of(there) if power else 0.0
+    shift = shift_of(there, power) if power else 0.0
     decision = replace(decision, power=power, shift=shift)
     if rules.absurd == "missing":
         low, high = find_bounds(_powers(decision, there))

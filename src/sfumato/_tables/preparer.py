@@ -293,9 +293,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         found = KMeans(count, n_init=1, random_state=0).fit(whole)
         # A center of few rows would show them to whoever has the model.
         kept = np.bincount(found.labels_, minlength=count) >= FEWEST_EACH
-        # Shares that are zero may come out as -1e-17.
-        least = np.where(is_category, 0.0, -np.inf)
-        centers: Floats = np.maximum(found.cluster_centers_[kept], least)
+        # Shares of 0 and 1 may come out as -1e-17 and 1 + 1e-16.
+        low = np.where(is_category, 0.0, -np.inf)
+        high = np.where(is_category, np.nanmax(some, axis=0), np.inf)
+        centers: Floats = np.clip(found.cluster_centers_[kept], low, high)
         return centers if len(centers) else middle[None]
 
     @property

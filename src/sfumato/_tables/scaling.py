@@ -30,6 +30,8 @@ LEAST_RANGE = 1.5
 """Ratio of the 95 % quantile to the 5 % one, below which numbers stay: nothing would change."""
 LEVELS, LEVEL_NEIGHBORS = 10, 0.03
 """Groups of rows by their level, and share of the rows that are neighbors. Chosen by hand."""
+ANSCOMBE = 3 / 8
+"""What is added to counts before roots are taken: so the spread of small ones is level too."""
 ABSURD, MOST_ABSURD = 1.5, 0.01
 """Distance from the middle 90 % of the numbers, in lengths of that range, beyond which a number is
 absurd, and the share of such numbers from which on they are believed: they may be a cluster.
@@ -89,11 +91,19 @@ def _slope(column: Floats, neighbors: NDArray[np.intp]) -> float:
     return float(x @ y / (x @ x)) if x.any() else 0.0
 
 
-def shift_of(values: Floats) -> float:
-    """What is added before logarithms or roots are taken: half of the median if there are zeros.
+def shift_of(values: Floats, power: str) -> float:
+    """What is added before logarithms or roots are taken.
 
-    So zeros, and the steps of small counts, are not far apart.
+    3/8 to whole numbers before roots [4]_, otherwise half of the median if there are zeros. So
+    zeros, and the steps of small counts, are not far apart: few zeros would be a cluster.
+
+    References
+    ----------
+    .. [4] F. J. Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
+       Biometrika 1948.
     """
+    if power == "sqrt" and not (values % 1).any():
+        return ANSCOMBE
     zeros = np.quantile(values, 0.01) <= 0
     return 0.5 * float(np.median(values[values > 0])) if zeros else 0.0
 
