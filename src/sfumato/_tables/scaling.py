@@ -53,9 +53,10 @@ TRIMMED = (0.01, 0.99)
 
 
 def find_powers(columns: Floats, rng: np.random.Generator) -> list[str]:
-    """Return "log", "sqrt" or "" for each column, which levels its spread [3]_.
+    """Return "log", "sqrt", "asinh" or "" for each column, which levels its spread [3]_.
 
-    The spread is that among neighbors, found by ranks, which no power changes.
+    The spread is that among neighbors, found by ranks, which no power changes. Numbers on both
+    sides of zero, as balances of accounts, get "asinh": logarithms on each side.
 
     References
     ----------
@@ -71,16 +72,20 @@ def find_powers(columns: Floats, rng: np.random.Generator) -> list[str]:
     for place, column in enumerate(columns.T):
         there = column[~np.isnan(column)]
         low, high = np.quantile(there, (0.05, 0.95))
-        positive = np.quantile(there, MOST_ABSURD) >= 0 and high > LEAST_RANGE * low
-        slope = _slope(rows[:, place], neighbors) if positive else 0.0
-        found.append("log" if slope > LOG_SLOPE else "sqrt" if slope > ROOT_SLOPE else "")
+        positive = np.quantile(there, MOST_ABSURD) >= 0
+        if positive and high <= LEAST_RANGE * low:
+            found.append("")
+            continue
+        slope = _slope(rows[:, place], neighbors)
+        power = "log" if slope > LOG_SLOPE else "sqrt" if slope > ROOT_SLOPE else ""
+        found.append(power if positive or not power else "asinh")
     return found
 
 
 def _slope(column: Floats, neighbors: NDArray[np.intp]) -> float:
-    """Slope of the logarithm of the spread among neighbors over that of their level."""
+    """Slope of the logarithm of the spread among neighbors over that of their distance from 0."""
     near = column[neighbors]
-    levels, spreads = near.mean(axis=1), near.std(axis=1)
+    levels, spreads = np.abs(near.mean(axis=1)), near.std(axis=1)
     known = (levels > 0) & (spreads > 0)
     if known.sum() < 10 * LEVELS:
         return 0.0
@@ -92,10 +97,11 @@ def _slope(column: Floats, neighbors: NDArray[np.intp]) -> float:
 
 
 def shift_of(values: Floats, power: str) -> float:
-    """What is added before logarithms or roots are taken.
+    """What is added before logarithms or roots are taken; before "asinh" it is what divides.
 
     3/8 to whole numbers before roots [4]_, otherwise half of the median if there are zeros. So
-    zeros, and the steps of small counts, are not far apart: few zeros would be a cluster.
+    zeros, and the steps of small counts, are not far apart: few zeros would be a cluster. Half of
+    the median distance from zero is where "asinh" goes over from numbers to logarithms.
 
     References
     ----------
@@ -104,6 +110,8 @@ def shift_of(values: Floats, power: str) -> float:
     """
     if power == "sqrt" and not (values % 1).any():
         return ANSCOMBE
+    if power == "asinh":
+        return 0.5 * float(np.median(np.abs(values[values != 0])))
     zeros = np.quantile(values, 0.01) <= 0
     return 0.5 * float(np.median(values[values > 0])) if zeros else 0.0
 
