@@ -5,7 +5,7 @@ apart, each by 1.5 to 4 standard deviations from one segment to the next (normal
 Poisson, gamma and beta laws), in three of five tables a column of noise, two columns of text that
 follow the segments or not, a date that does or not, an identifier, 3 % missing values, and in every
 column of numbers 60 typos: 1e9, -999, and 12O. Ten harder ones are of ``customers.harder_tables``.
-What could be found in them is what quadratic discriminant analysis finds that was told the segments.
+What could be found in them is what quadratic discriminant analysis finds that was told them.
 """
 
 from __future__ import annotations
