@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-from numpy.testing import assert_allclose
+from dataclasses import replace
+from pathlib import Path
 
-from sfumato import TablePreparer
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+
+import sfumato
+from sfumato import CappedREFCMFS, TablePreparer
+from sfumato._tables.decisions import Decisions
 from sfumato._tables.scaling import find_powers, near_spreads
+from sfumato.exceptions import ModelFileError
 from tests.unit.test_tables import table
 
 
@@ -72,3 +80,58 @@ def test_powers_are_found_within_clusters(power: str) -> None:
     beside = 9.0 * place + rng.normal(size=3000)
     columns = np.column_stack([made[power], beside])
     assert find_powers(columns, np.random.default_rng(0))[0] == power
+
+
+def test_the_few_zeros_of_counts_are_near_the_ones() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=6000)
+    counts = rng.poisson(np.array([4.0, 12.0, 60.0])[place])
+    assert 0 < np.mean(counts == 0) < 0.01
+    frame = pd.DataFrame({"orders": counts, "age": 9.0 * place + rng.normal(size=6000)})
+    found = TablePreparer(scale="robust").fit(frame)
+    assert found.decisions_[0].power == "sqrt"
+    prepared = found.transform(frame)[:, 0]
+    within = prepared[place == 0].std()
+    gap = prepared[counts == 1].min() - prepared[counts == 0].min()
+    assert gap < 1.2 * within
+
+
+def test_balances_on_both_sides_of_zero_are_leveled() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(5, size=6000)
+    middle = np.array([-800.0, 500, 3000, 9000, 20_000])[place]
+    width = np.array([250.0, 200, 700, 1500, 2500])[place]
+    balance = middle + width * rng.normal(size=6000)
+    frame = pd.DataFrame({"balance": balance, "age": 9.0 * place + rng.normal(size=6000)})
+    found = TablePreparer(scale="robust").fit(frame)
+    assert found.decisions_[0].power == "asinh"
+    assert "logarithm on either side of 0" in str(found.decisions_[0])
+    prepared = found.transform(frame)
+    spreads = [prepared[place == each, 0].std() for each in range(5)]
+    assert max(spreads) < 2.5 * min(spreads)
+    assert_allclose(found.to_units(prepared)[:, 0], balance)
+
+
+def test_numbers_on_both_sides_of_zero_of_one_spread_stay() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(5, size=6000)
+    columns = np.column_stack([9.0 * (place - 1) + rng.normal(size=6000), 9.0 * (place == 3)])
+    columns[:, 1] += rng.normal(size=6000)
+    assert find_powers(columns, np.random.default_rng(0)) == ["", ""]
+
+
+def test_a_model_file_keeps_balances_and_refuses_a_division_by_zero(tmp_path: Path) -> None:
+    place = np.arange(2000) % 4
+    balance = np.array([-900.0, 400, 4000, 30_000])[place]
+    balance *= 1 + 0.2 * np.random.default_rng(0).normal(size=2000)
+    frame = pd.DataFrame({"balance": balance, "age": 9.0 * place + np.sin(np.arange(2000))})
+    model = make_pipeline(TablePreparer("robust"), CappedREFCMFS(4, random_state=0)).fit(frame)
+    first = model[0].decisions_[0]
+    assert first.power == "asinh"
+    sfumato.save(model, tmp_path / "right.sfumato")
+    loaded = sfumato.load(tmp_path / "right.sfumato")
+    assert_array_equal(loaded.transform(frame), model.transform(frame))
+    model[0].decisions_ = Decisions([replace(first, shift=0.0), model[0].decisions_[1]])
+    sfumato.save(model, tmp_path / "wrong.sfumato")
+    with pytest.raises(ModelFileError, match="decision"):
+        sfumato.load(tmp_path / "wrong.sfumato")

@@ -259,3 +259,14 @@ def test_typical_rows_are_no_rows_of_the_table() -> None:
     rows = {row.tobytes() for row in preparer.transform(frame)}
     assert not rows & {row.tobytes() for row in preparer.typical_rows_}
     assert sfumato.TablePreparer is TablePreparer
+
+
+def test_shares_of_typical_rows_are_at_most_one() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.integers(5, size=3000)
+    frame = pd.DataFrame({f"x{i}": 9.0 * (place == i) + rng.normal(size=3000) for i in range(5)})
+    frame["plan"] = np.where(place < 2, "basic", "plus")
+    preparer = TablePreparer().fit(frame.mask(rng.random(frame.shape) < 0.03))
+    shares = preparer.to_units(preparer.typical_rows_)[:, -2:]
+    assert shares.min() == 0
+    assert shares.max() == 1

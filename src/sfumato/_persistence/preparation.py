@@ -90,6 +90,7 @@ def _decisions(found: dict[str, Any]) -> Decisions:
         values: dict[str, Any] = dict(zip(NUMBERS, numbers[row].tolist(), strict=True))
         decision = Decision(**texts, **values, levels=levels)
         known = decision.kind in KINDS and decision.power in POWERS
+        known = known and (decision.power != "asinh" or decision.shift > 0)
         scaled = decision.scale > 0 and np.isfinite([decision.scale, decision.center]).all()
         weighted = 0 <= decision.weight < np.inf and np.isfinite(decision.shift)
         coded = decision.is_category == bool(levels) and len(set(levels)) == len(levels)

@@ -52,6 +52,9 @@ REPEATED = 0.5
 TWO_VALUES = 0.9
 """Share of the two commonest values of a column, from which on it is one of two values. Chosen by
 hand: missing categories may be filled by other values."""
+SAME = 1e-6
+"""Difference over the range of a column, below which two values are the same: means of ones may
+come out as a little less or more than one. Chosen by hand."""
 SMALL_PART = 1 / 3
 """Part of the variance of all columns, up to which columns of two values are left out. Chosen by
 hand."""
@@ -212,12 +215,14 @@ def without_indicators(values: Floats) -> Floats:
 
 def _has_two_values(column: Floats) -> bool:
     """Whether nearly all rows have the least or the largest value, and few one between."""
-    _, counts = np.unique(column, return_counts=True)
+    different, counts = np.unique(column, return_counts=True)
     if len(counts) < 2:
         return False
-    ends = counts[[0, -1]]
-    between = counts[1:-1].max(initial=0)
-    return bool(ends.sum() >= TWO_VALUES * len(column) and ends.min() >= between)
+    places = (different - different[0]) / (different[-1] - different[0])
+    low, high = places < SAME, places > 1 - SAME
+    ends = counts[low].sum(), counts[high].sum()
+    between = counts[~low & ~high].max(initial=0)
+    return bool(sum(ends) >= TWO_VALUES * len(column) and min(ends) >= between)
 
 
 def jittered(values: Floats, weights: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:

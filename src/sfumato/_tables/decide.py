@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfumato._tables.columns import Found, find_kind
-from sfumato._tables.decisions import Decision, percent
+from sfumato._tables.decisions import POWERS, Decision, percent
 from sfumato._tables.scaling import find_bounds, find_powers, near_spreads, shift_of
 from sfumato._typing import Floats
 from sfumato.exceptions import shown
@@ -165,10 +165,10 @@ def _bounded(decision: Decision, values: Mapping[str, Any], power: str, rules: R
         return decision
     column = values[decision.column]
     there = column[~np.isnan(column)]
-    shift = shift_of(there) if power else 0.0
+    shift = shift_of(there, power) if power else 0.0
     decision = replace(decision, power=power, shift=shift)
     if rules.absurd == "missing":
-        low, high = find_bounds(_powers(decision, there))
+        low, high = find_bounds(decision.leveled(there))
         decision = replace(decision, low=low, high=high)
     read = read_numbers(decision, column)
     absurd = float(np.mean(np.isnan(read) & ~np.isnan(column)))
@@ -182,7 +182,7 @@ def _with_scale(decision: Decision, center: float, scale: float, rule: str) -> D
     if decision.kind == "date":
         words = f"days, {words}"
     if decision.power:
-        words = f"{'logarithm' if decision.power == 'log' else 'square root'}, {words}"
+        words = f"{POWERS[decision.power]}, {words}"
     if decision.absurd:
         words += f"; {percent(decision.absurd)} absurd values taken as missing"
     if decision.unreadable:
@@ -198,17 +198,7 @@ def _with_boolean(decision: Decision, scale: str, rules: Rules) -> Decision:
     return replace(decision, scale=1 / weight, action=f"0 and 1, weight {weight:.3g}")
 
 
-def _powers(decision: Decision, numbers: Floats) -> Floats:
-    """Numbers, their logarithms or square roots; NaN where there is none."""
-    if not decision.power:
-        return numbers
-    shifted = numbers + decision.shift
-    if decision.power == "sqrt":
-        return np.sqrt(np.where(shifted >= 0, shifted, np.nan))
-    return np.log(np.where(shifted > 0, shifted, np.nan))
-
-
 def read_numbers(decision: Decision, numbers: Floats) -> Floats:
     """Numbers of a column before they are scaled; NaN for absurd ones."""
-    found = _powers(decision, numbers)
+    found = decision.leveled(numbers)
     return np.where((found >= decision.low) & (found <= decision.high), found, np.nan)

@@ -8,11 +8,18 @@ from typing import Any, overload
 
 import numpy as np
 
+from sfumato._typing import Floats
+
 USED = ("number", "date", "boolean", "category")
 """Kinds of columns that are used."""
 KINDS = (*USED, "identifier", "constant", "empty", "left out")
-POWERS = ("", "sqrt", "log")
-"""Functions of numbers."""
+POWERS = {
+    "": "",
+    "sqrt": "square root",
+    "log": "logarithm",
+    "asinh": "logarithm on either side of 0",
+}
+"""Functions of numbers, and their names."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,10 @@ class Decision:
         Share of values that are not of the kind, such as a word among numbers.
     absurd : float
         Share of numbers that are too far from all others to be believed.
-    power : {"", "sqrt", "log"}
-        Whether square roots or logarithms of the numbers are used.
+    power : {"", "sqrt", "log", "asinh"}
+        Whether square roots, logarithms or inverse hyperbolic sines of the numbers are used.
     shift : float
-        Added to numbers before the logarithm is taken.
+        Added to numbers before the logarithm or root is taken; with "asinh", what divides them.
     low, high : float
         Bounds of the numbers, roots or logarithms, beyond which they are absurd.
     center, scale : float
@@ -74,6 +81,27 @@ class Decision:
     def is_category(self) -> bool:
         """Whether each of its values has a column."""
         return self.kind == "category"
+
+    def leveled(self, numbers: Floats) -> Floats:
+        """Numbers, or a function of them, as ``power`` says; NaN where there is none."""
+        if not self.power:
+            return numbers
+        if self.power == "asinh":
+            return np.arcsinh(numbers / self.shift)
+        shifted = numbers + self.shift
+        if self.power == "sqrt":
+            return np.sqrt(np.where(shifted >= 0, shifted, np.nan))
+        return np.log(np.where(shifted > 0, shifted, np.nan))
+
+    def in_units(self, leveled: Floats) -> Floats:
+        """Numbers from what ``leveled`` makes of them."""
+        if not self.power:
+            return leveled
+        if self.power == "asinh":
+            return np.sinh(leveled) * self.shift
+        if self.power == "sqrt":
+            return np.maximum(leveled, 0.0) ** 2 - self.shift
+        return np.exp(leveled) - self.shift
 
     def __str__(self) -> str:
         text = f"{self.column}: {self.kind}, {self.action} ({self.reason})"

@@ -56,9 +56,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     - Numbers are divided by their spread among rows that are near to each other, an estimate of
       the spread within clusters, so that their units do not matter. Those whose spread grows with
-      their level are replaced by logarithms or square roots. A table of nothing but numbers, all of
-      them there, whose spreads differ by less than a factor of 4, is taken to have one unit, and
-      stays as it is.
+      their level are replaced by logarithms or square roots; by inverse hyperbolic sines, if they
+      are on both sides of zero. A table of nothing but numbers, all of them there, whose spreads
+      differ by less than a factor of 4, is taken to have one unit, and stays as it is.
     - Text is one-hot encoded. Two different categories are as far apart as two near rows are in a
       column of numbers, the square root of 2 on average: a categorical column never weighs more
       than a number.
@@ -293,9 +293,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         found = KMeans(count, n_init=1, random_state=0).fit(whole)
         # A center of few rows would show them to whoever has the model.
         kept = np.bincount(found.labels_, minlength=count) >= FEWEST_EACH
-        # Shares that are zero may come out as -1e-17.
-        least = np.where(is_category, 0.0, -np.inf)
-        centers: Floats = np.maximum(found.cluster_centers_[kept], least)
+        # Shares of 0 and 1 may come out as -1e-17 and 1 + 1e-16.
+        low = np.where(is_category, 0.0, -np.inf)
+        high = np.where(is_category, np.nanmax(some, axis=0), np.inf)
+        centers: Floats = np.clip(found.cluster_centers_[kept], low, high)
         return centers if len(centers) else middle[None]
 
     @property
@@ -345,11 +346,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         found = np.array(rows, dtype=np.float64)
         used = self.decisions_.used
         for place, each in enumerate(d for d in used if not d.is_category):
-            found[:, place] = found[:, place] * each.scale + each.center
-            if each.power == "log":
-                found[:, place] = np.exp(found[:, place]) - each.shift
-            elif each.power == "sqrt":
-                found[:, place] = np.maximum(found[:, place], 0.0) ** 2 - each.shift
+            found[:, place] = each.in_units(found[:, place] * each.scale + each.center)
         weights = [d.weight for d in used for _ in d.levels]
         start = found.shape[1] - len(weights)
         found[:, start:] /= np.where(np.array(weights) > 0, weights, 1.0)

@@ -30,6 +30,8 @@ LEAST_RANGE = 1.5
 """Ratio of the 95 % quantile to the 5 % one, below which numbers stay: nothing would change."""
 LEVELS, LEVEL_NEIGHBORS = 10, 0.03
 """Groups of rows by their level, and share of the rows that are neighbors. Chosen by hand."""
+ANSCOMBE = 3 / 8
+"""What is added to counts before roots are taken: so the spread of small ones is level too."""
 ABSURD, MOST_ABSURD = 1.5, 0.01
 """Distance from the middle 90 % of the numbers, in lengths of that range, beyond which a number is
 absurd, and the share of such numbers from which on they are believed: they may be a cluster.
@@ -51,9 +53,10 @@ TRIMMED = (0.01, 0.99)
 
 
 def find_powers(columns: Floats, rng: np.random.Generator) -> list[str]:
-    """Return "log", "sqrt" or "" for each column, which levels its spread [3]_.
+    """Return "log", "sqrt", "asinh" or "" for each column, which levels its spread [3]_.
 
-    The spread is that among neighbors, found by ranks, which no power changes.
+    The spread is that among neighbors, found by ranks, which no power changes. Numbers on both
+    sides of zero, as balances of accounts, get "asinh": logarithms on each side.
 
     References
     ----------
@@ -69,16 +72,20 @@ def find_powers(columns: Floats, rng: np.random.Generator) -> list[str]:
     for place, column in enumerate(columns.T):
         there = column[~np.isnan(column)]
         low, high = np.quantile(there, (0.05, 0.95))
-        positive = np.quantile(there, MOST_ABSURD) >= 0 and high > LEAST_RANGE * low
-        slope = _slope(rows[:, place], neighbors) if positive else 0.0
-        found.append("log" if slope > LOG_SLOPE else "sqrt" if slope > ROOT_SLOPE else "")
+        positive = np.quantile(there, MOST_ABSURD) >= 0
+        if positive and high <= LEAST_RANGE * low:
+            found.append("")
+            continue
+        slope = _slope(rows[:, place], neighbors)
+        power = "log" if slope > LOG_SLOPE else "sqrt" if slope > ROOT_SLOPE else ""
+        found.append(power if positive or not power else "asinh")
     return found
 
 
 def _slope(column: Floats, neighbors: NDArray[np.intp]) -> float:
-    """Slope of the logarithm of the spread among neighbors over that of their level."""
+    """Slope of the logarithm of the spread among neighbors over that of their distance from 0."""
     near = column[neighbors]
-    levels, spreads = near.mean(axis=1), near.std(axis=1)
+    levels, spreads = np.abs(near.mean(axis=1)), near.std(axis=1)
     known = (levels > 0) & (spreads > 0)
     if known.sum() < 10 * LEVELS:
         return 0.0
@@ -89,11 +96,22 @@ def _slope(column: Floats, neighbors: NDArray[np.intp]) -> float:
     return float(x @ y / (x @ x)) if x.any() else 0.0
 
 
-def shift_of(values: Floats) -> float:
-    """What is added before logarithms or roots are taken: half of the median if there are zeros.
+def shift_of(values: Floats, power: str) -> float:
+    """What is added before logarithms or roots are taken; before "asinh" it is what divides.
 
-    So zeros, and the steps of small counts, are not far apart.
+    3/8 to whole numbers before roots [4]_, otherwise half of the median if there are zeros. So
+    zeros, and the steps of small counts, are not far apart: few zeros would be a cluster. Half of
+    the median distance from zero is where "asinh" goes over from numbers to logarithms.
+
+    References
+    ----------
+    .. [4] F. J. Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
+       Biometrika 1948.
     """
+    if power == "sqrt" and not (values % 1).any():
+        return ANSCOMBE
+    if power == "asinh":
+        return 0.5 * float(np.median(np.abs(values[values != 0])))
     zeros = np.quantile(values, 0.01) <= 0
     return 0.5 * float(np.median(values[values > 0])) if zeros else 0.0
 

@@ -101,6 +101,16 @@ def test_many_zeros_are_no_clusters() -> None:
     assert select_n_clusters(X, random_state=0).n_clusters == 4
 
 
+def test_categories_filled_by_means_of_ones_are_no_clusters() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=3000)
+    plans = np.eye(2)[rng.integers(2, size=3000)]
+    plans[:5] = np.nextafter(plans[:5], 0.5 + 2 * (plans[:5] - 0.5))
+    plans[5:80] = rng.random(75)[:, None]
+    X = np.column_stack([10 * np.eye(4)[labels] + rng.normal(size=(3000, 4)), plans])
+    assert select_n_clusters(X, random_state=0).n_clusters == 4
+
+
 def test_uniform_clusters_are_not_divided() -> None:
     rng = np.random.RandomState(0)
     X = 2 * rng.uniform(-1, 1, size=(900, 2)) + 6 * np.eye(3, 2)[np.arange(900) % 3]

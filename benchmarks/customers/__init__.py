@@ -1,0 +1,1 @@
+"""Tables of customers that are made, for the benchmark `tables`."""
