@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato._engines.base import ResidentEngine
+from sfumato._engines.base import Engine, ResidentEngine
+from sfumato._engines.outputs import Beyond
 from sfumato._init.base import PILOT_FIT, KMeansPlusPlus
 from sfumato._outliers import row_weight, trimmed_radii, weighted_median
 from sfumato._problem import Problem
@@ -95,18 +96,14 @@ def is_clean(fit: PlainFit, weights: Floats) -> bool:
     return bool(alike and not far.any())
 
 
-def clean_cap(engine: ResidentEngine, sample: ResidentEngine, centers: Floats) -> float | None:
-    """Largest radius of the clusters of clean data; None if a row is farther from its center.
+def clean_cap(engine: Engine, sample: ResidentEngine, centers: Floats) -> float | None:
+    """Largest radius of the clusters of clean data; None if a row is far from all centers.
 
     The radii are those of a sample, the rows all of the engine.
     """
-    hard = Problem(L21(), Hard())
-    fit = plain_fit(sample.with_problem(hard), centers)
+    fit = plain_fit(sample.with_problem(Problem(L21(), Hard())), centers)
     weights = sample.data.weights_or_ones()
     radii = trimmed_radii(fit.distances, fit.labels, weights, len(centers), np.inf)
     cap = float(np.nanmax(radii(CAP_DEVIATIONS)))
-    if sample.n_rows < engine.n_rows:
-        fit = plain_fit(engine.with_problem(hard), centers)
-        weights = engine.data.weights_or_ones()
-    farthest = float(np.max(fit.distances, where=weights > 0, initial=0.0))
-    return cap if farthest <= FARTHEST * cap else None
+    far = Beyond(centers, np.full(len(centers), FARTHEST * cap))
+    return None if engine.mean(far) > 0 else cap

@@ -236,8 +236,6 @@ class Search:
 
     def _looks_clean(self, large: ResidentEngine) -> bool:
         """Whether no search is needed; then its results are those of ordinary fits."""
-        if not isinstance(self._engine, ResidentEngine):  # It would take a pass over the chunks.
-            return False
         fits = clean_fits(self._sample, self._n_clusters, np.random.RandomState(SAMPLE_SEED))
         if not fits:
             return False
