@@ -7,6 +7,7 @@ what is marked slow: whole processes, clusters of machines, long fits.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,6 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="check: a few cases of every test, and none that is slow; under a minute",
     )
+
+
+def pytest_configure() -> None:
+    """Undo what `nohup`, or a shell that runs the tests in the background, hands down.
+
+    A signal that is ignored is ignored by the processes that tests start, too.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -40,20 +40,10 @@ def in_a_folder_with_data(tmp_path, monkeypatch):
         parquet.write_table(table, f"parts/{number}.parquet")
 
 
-def heed_signals():
-    """Undo what `nohup`, or a shell that runs the tests in the background, hands down."""
-    for number in ENDINGS:
-        signal.signal(number, signal.SIG_DFL)
-
-
 def start(words):
     """Start the command; return when it has set its handlers."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sfumato", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed_signals,
-    )
+    command = [sys.executable, "-m", "sfumato", *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + LONG
     while not _handles(process.pid, signal.SIGTERM) and process.poll() is None:
         assert time.monotonic() < deadline
