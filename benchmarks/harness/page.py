@@ -9,7 +9,9 @@ from pathlib import Path
 from benchmarks.harness.report import Report, load, path_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-PICTURE = "images/benchmarks.png"
+PAGE, PICTURE = "benchmarks.md", "images/benchmarks.png"
+EARLIER = "Measured before the sections above, with earlier code; not in the picture."
+"""Remark on a section that was not renewed."""
 BEGIN = """# Benchmarks
 
 Written by `make bench`, which runs `python -m benchmarks`; do not edit by hand. What is compared
@@ -58,9 +60,23 @@ def write_page(reports: list[Report]) -> None:
         draw(reports, DOCS / PICTURE)
         parts.append(f"![Ratios against their limits, and growth]({PICTURE})\n")
     parts += [*settings(reports), *map(section, reports)]
-    if any(report.name == "fits" for report in reports):
-        parts.append(SOURCES)
-    (DOCS / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")
+    parts += earlier(DOCS / PAGE, [report.title for report in reports])
+    parts.append(SOURCES)
+    (DOCS / PAGE).write_text("\n".join(parts), encoding="utf-8")
+
+
+def earlier(page: Path, titles: list[str]) -> list[str]:
+    """Sections of the present page of which this machine has no report, as they are."""
+    if not page.exists():
+        return []
+    renewed = {"Machine and versions", "Data sets", *titles}
+    found = []
+    for text in page.read_text(encoding="utf-8").split("\n## ")[1:]:
+        title, _, rest = text.partition("\n")
+        if title.removesuffix(" (quick form)") not in renewed:
+            told = rest if EARLIER in rest else f"\n{EARLIER}\n{rest}"
+            found.append(f"## {title}\n{told.rstrip()}\n")
+    return found
 
 
 def settings(reports: list[Report]) -> list[str]:
