@@ -75,8 +75,9 @@ class RobustSeeds(Initializer):
     outliers. The cap is the cutoff of the problem's loss, or is estimated. Where clusters have
     fewer than 8 rows, the lowest objective counts instead of the likelihood.
 
-    Independent searches are made until two agree, at most four. If two agree, all proposals are the
-    same and ``random`` is False. Otherwise ``centers`` proposes those of the best search, then
+    Independent searches are made until two agree, at most four; none, if clusters are alike and no
+    row is far from them (``clean.py``). If two agree, all proposals are the same and ``random`` is
+    False. Otherwise ``centers`` proposes those of the best search, then
     those of others that are not clearly less likely.
 
     ``prepare`` estimates the cutoff where it is "auto", and then decides whether robust seeds are
