@@ -209,4 +209,4 @@ def curve(quick: bool) -> Curve:
         fits = [timed(lambda s=s, X=X: REFCMFS(20, random_state=s).fit(X))[0] for s in range(3)]
         seconds.append(float(np.median(fits)))
     slope = float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
-    return Curve("rows", [float(size) for size in sizes], seconds, slope)
+    return Curve("rows", [float(size) for size in sizes], seconds, slope, "fit")

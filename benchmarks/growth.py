@@ -98,7 +98,9 @@ def add_curve(report, axis, sizes, measure):
     for size, value in zip(sizes, seconds, strict=True):
         table.add(f"{size:,}", f"{1e3 * value:.3g}", f"{1e9 * value / size:,.1f}")
     found = slope(sizes, seconds)
-    report.curves.append(Curve(axis, list(map(float, sizes)), list(map(float, seconds)), found))
+    of = "pass" if axis == "rows" else "iteration"
+    curve = Curve(axis, list(map(float, sizes)), list(map(float, seconds)), found, of)
+    report.curves.append(curve)
     return found
 
 

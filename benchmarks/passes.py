@@ -63,7 +63,7 @@ def run(quick: bool) -> Report:
         "pass off it first, which is set-up for the most part. Measured in turn; ratios are "
         f"medians over {pairs} pairs."
     )
-    axis = "REFCMFS / Lloyd, a pass (n x d, clusters, active)"
+    axis = "REFCMFS / Lloyd (n x d, clusters, active)"
     report = Report("passes", "A pass against a Lloyd pass", how, quick, axis)
     table = report.begin(
         "n x d, clusters, active",

@@ -90,15 +90,16 @@ def draw_curve(ax: Axes, curve: Curve) -> None:
     sizes, times = np.array(curve.sizes), 1e3 * np.array(curve.seconds)
     ax.loglog(sizes, times[0] * sizes / sizes[0], "--", color=GRAY, linewidth=1.2)
     ax.loglog(sizes, times, "o-", color=KEPT, markersize=6)
-    per = "pass" if curve.axis == "rows" else "iteration"
     ax.set_xlabel(f"number of {curve.axis}")
-    ax.set_ylabel(f"ms per {per}")
+    ax.set_ylabel(f"ms per {curve.of}")
     if curve.axis == "clusters":
         ax.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
         ax.xaxis.set_minor_formatter(NullFormatter())
     ax.yaxis.set_major_formatter(LogFormatter())
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
-    ax.set_title(f"Growth with the {curve.axis}: slope {curve.slope:.3f}", loc="left", fontsize=11)
+    ax.set_title(
+        f"A {curve.of} over {curve.axis}: slope {curve.slope:.3f}", loc="left", fontsize=11
+    )
     ax.grid(color="#e6e6e6")
     ax.spines[["top", "right"]].set_visible(False)
 

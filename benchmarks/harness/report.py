@@ -44,12 +44,13 @@ class Goal:
 
 @dataclass
 class Curve:
-    """Seconds over a size."""
+    """Seconds over a size, of a fit, a pass or an iteration."""
 
     axis: str
     sizes: list[float]
     seconds: list[float]
     slope: float
+    of: str
 
 
 @dataclass
