@@ -186,6 +186,12 @@ class Found(NamedTuple):
     inside: NDArray[np.bool_]
     scores: Floats
 
+    @classmethod
+    def of(cls, candidate: Candidate) -> Found:
+        """Result that is a candidate."""
+        inside = ~candidate.classified.outlying
+        return cls(candidate.centers, candidate.cap, candidate.labels, inside, candidate.scores)
+
     def agreement(self, labels: NDArray[np.integer]) -> float:
         """Adjusted Rand index with other labels, of the rows that are not outliers."""
         if not self.inside.any():
@@ -274,9 +280,7 @@ class Search:
         """Result of another search; of a short fit, if clusters have too few rows."""
         if self._setting is not None:
             caps = self._first_cap, self._given
-            found = search(self._setting, self._n_clusters, rng, *caps, self._is_final)
-            inside = ~found.classified.outlying
-            return Found(found.centers, found.cap, found.labels, inside, found.scores)
+            return Found.of(search(self._setting, self._n_clusters, rng, *caps, self._is_final))
         cap = np.inf if self._given is None else self._given
         centers = capped_fit(self._sample, cap, self._n_clusters, rng).centers
         seen = at_cap(self._sample, cap).assign(centers, distances=True, memberships=False)
@@ -297,12 +301,7 @@ class Search:
         rng = np.random.RandomState(SAMPLE_SEED + 1)
         caps = self._first_cap, self._given
         other = first_candidate(self._setting, self._n_clusters, rng, *caps)
-        inside = ~candidate.classified.outlying
-        self._shapeless = (
-            label_agreement(candidate.labels[inside], other.labels[inside]) < UNLIKE_LABELS
-            if inside.any()
-            else False
-        )
+        self._shapeless = Found.of(candidate).agreement(other.labels) < UNLIKE_LABELS
         return self._shapeless
 
     def _most_searches(self) -> int:
