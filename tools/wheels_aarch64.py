@@ -8,6 +8,7 @@ of the same version.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -100,6 +101,7 @@ def check(wheel: Path, root: Path, work: Path) -> None:
 
 def main() -> None:
     """Unpack, build and check."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for tool in (COMPILER, EMULATOR, "apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
             sys.exit(f"{tool} is missing: see CONTRIBUTING.md")
