@@ -30,9 +30,9 @@ CONTROL_GROUPS = (
 UNKNOWN = 4 * 10**9
 """Bytes assumed free where the system does not report them; chosen by hand."""
 
-BASE = 250 * 10**6
-"""Bytes of Python with NumPy, SciPy, scikit-learn, pandas and Arrow: 207 MB measured after their
-import, 220 MB and more after their use."""
+BASE = 300 * 10**6
+"""Bytes of Python with NumPy, SciPy, scikit-learn, pandas and Arrow, and of the report: 297 MB
+measured as the peak for a table of 4 columns."""
 TABLE_COPIES, PARSED_COPIES = 1.0, 1.25
 """Copies of the numbers of a file, as doubles, that are in memory while Parquet and CSV are read;
 1.0 and 1.0 to 1.3 measured as the slope from files of 50 MB to files of 160 MB."""
@@ -45,9 +45,11 @@ HEAD_BYTES = 1 << 16
 """Bytes at the beginning of a CSV file from which the length of a line is estimated; chosen by
 hand."""
 
-CHUNK_COPIES, CORESET_COPIES = 7.5, 4.0
+CHUNK_COPIES, CORESET_COPIES, DENSE_COPIES = 7.5, 12.0, 4.0
 """Chunks in memory at a time: one in use, one waiting, one being filled, and buffers of Arrow; 4
-measured for .npy, more than 6 for Parquet. And coresets at a time, while two are merged."""
+measured for .npy, more than 6 for Parquet. Samples of the size of a coreset: those on which starts
+are compared, and copies while two are merged; 9 to 10 measured with 32 and 128 columns. And those
+that are dense if rows are sparse."""
 ROW_BYTES = 100
 """Bytes for each row of a chunk beside its numbers: keys of the sample, results; chosen by hand."""
 FRAME_BYTES = 150
@@ -206,7 +208,9 @@ def chunk_sizes(
     """
     many = max(8 * n_clusters, CORESET_BYTES // (8 * n_features))
     coreset = min(CORESET_ROWS + CORESET_ROWS_PER_CLUSTER * n_clusters, many)
-    base = BASE + int(CORESET_COPIES * coreset * n_features * 8)
+    dense = 8.0 * n_features
+    sampled = max(DENSE_COPIES * dense, CORESET_COPIES * min(dense, 2 * row_bytes))
+    base = BASE + int(coreset * sampled)
     each = CHUNK_COPIES * row_bytes + ROW_BYTES
     written = each + FRAME_BYTES * n_active
     least = int(base + LEAST_ROWS * written)

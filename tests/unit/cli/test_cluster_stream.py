@@ -231,7 +231,7 @@ class TestChoice:
         assert run(path, "--exclude", "name", "--memory", enough).exit_code == 0
 
     def test_chunks_shrink_by_halves(self):
-        sizes = [memory.chunk_sizes(limit * 10**6, 128, 16, 8, 5)[0] for limit in (280, 350, 4000)]
+        sizes = [memory.chunk_sizes(limit * 10**6, 128, 16, 8, 5)[0] for limit in (350, 500, 4000)]
         assert sizes[2] == 1 << 18
         assert sizes[0] < sizes[1] < sizes[2]
         assert all((1 << 18) % size == 0 for size in sizes)

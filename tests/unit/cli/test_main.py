@@ -249,7 +249,7 @@ class TestErrors:
         assert_fails(run("cluster", csv, "--exclude", "name", "-k", *words), *fragments)
         assert names_here() == ["blobs.csv"]
 
-    @pytest.mark.parametrize("memory", ["1GB", "300MB"], ids=["in memory", "streamed"])
+    @pytest.mark.parametrize("memory", ["1GB", "350MB"], ids=["in memory", "streamed"])
     def test_words_of_the_user_are_not_changed(self, blobs, memory, monkeypatch):
         """A path and columns that are called like parameters."""
         monkeypatch.setattr("sfumato.cli.cluster.memory_of_whole", lambda *_: 4 * 10**8)

@@ -166,7 +166,7 @@ def test_the_number_of_clusters_is_found(words):
 
 
 def test_a_streamed_file_has_the_same_number():
-    command = ["cluster", "rows.csv", "--output", "out", "--memory", "300MB", "--seed", "3"]
+    command = ["cluster", "rows.csv", "--output", "out", "--memory", "350MB", "--seed", "3"]
     cli_result = CliRunner().invoke(cli.program(), command)
     assert cli_result.exit_code == 0, cli_result.output
     assert json.loads(Path("out/summary.json").read_text())["n_clusters"] == 3
