@@ -21,7 +21,7 @@ SHAPES = [  # rows, features, clusters, active clusters, largest ratio
 ]
 LLOYD_PASSES, QUICK_LLOYD_PASSES = 20, 8
 LIMIT = 1.2
-"""Largest geometric mean of the ratios."""
+"""Largest geometric mean of the ratios, with what Lloyd takes to set up and without."""
 
 
 def kmeans(X, centers, max_iter):
@@ -74,6 +74,7 @@ def run(quick: bool) -> Report:
         "limit",
         "ratio without set-up",
     )
+    without = []
     for shape in SHAPES:
         n_rows, n_features, n_clusters, n_active, limit = shape
         label = f"{n_rows:,} x {n_features}, {n_clusters}, {n_active}"
@@ -86,6 +87,8 @@ def run(quick: bool) -> Report:
             ours, theirs, _ = (f"{1e3 * value:.2f}" for value in np.median(times, axis=0))
             table.add(label, name, ours, theirs, f"{ratio:.2f}", f"{limit}", f"{bare:.2f}")
             report.cells.append(Goal(f"{label}, {name}", ratio, limit))
+            without.append(bare)
     mean = geometric_mean(cell.value for cell in report.cells)
-    report.goals.append(Goal("geometric mean", mean, LIMIT, plotted=True))
+    report.goals.append(Goal("geometric mean without set-up", geometric_mean(without), LIMIT))
+    report.goals.append(Goal("geometric mean of whole fits", mean, LIMIT, plotted=True))
     return report

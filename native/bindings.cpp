@@ -206,6 +206,18 @@ void write_candidate_costs(const Rows<T>& rows, MaybeVector<const double> weight
 }
 
 template <class T>
+void write_two_smallest(Matrix<const T> table, Vector<std::int64_t> column, Vector<T> smallest,
+                        Vector<T> second) {
+  const auto n_rows = static_cast<ptrdiff_t>(table.shape(0));
+  const auto n_columns = static_cast<ptrdiff_t>(table.shape(1));
+  check_number("n_columns", n_columns, 1);
+  check_array("column", column, {n_rows});
+  check_array("smallest", smallest, {n_rows});
+  check_array("second", second, {n_rows});
+  two_smallest(table.data(), n_rows, n_columns, column.data(), smallest.data(), second.data());
+}
+
+template <class T>
 int threads_used(const Rows<T>& rows, int n_clusters, int n_threads) {
   check_number("n_clusters", n_clusters, 1, kMostCenters);
   check_number("n_threads", n_threads, 1);
@@ -243,6 +255,9 @@ void bind_passes(nb::module_& m, const char* rows_name) {
         "Threads that a sweep uses if it may use n_threads: fewer where there is little to do.");
   m.def("transpose", &transpose_columns<T>, "columns"_a.noconvert(), "out"_a.noconvert(),
         "Write columns into the rows of out.");
+  m.def("two_smallest", &write_two_smallest<T>, "table"_a.noconvert(), "column"_a.noconvert(),
+        "smallest"_a.noconvert(), "second"_a.noconvert(),
+        "Write the smallest value of each row, its column, and the next smallest value.");
   m.def("sweep", &sweep_rows<T>, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
         "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),
         "kink_force"_a.noconvert(), "Write statistics at the centers; return the objective.");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -197,6 +198,25 @@ void select_nearest(const T* sq_dist, int n_clusters, int first, Nearest<T>& out
     default:
       if (out.sorted) return select_sorted(sq_dist, n_clusters, first, out);
       return select_by_threshold(sq_dist, n_clusters, first, out);
+  }
+}
+
+// The smallest value of each row of a table, its column, and the next smallest value; infinite in a
+// table of one column. The first column wins a tie.
+template <class T>
+void two_smallest(const T* table, ptrdiff_t n_rows, ptrdiff_t n_columns, std::int64_t* column,
+                  T* smallest, T* second) {
+  for (ptrdiff_t i = 0; i < n_rows; ++i) {
+    const T* row = table + i * n_columns;
+    T least = row[0], next = std::numeric_limits<T>::infinity();
+    std::int64_t where = 0;
+    for (ptrdiff_t k = 1; k < n_columns; ++k) {
+      const T value = row[k];
+      next = std::min(next, std::max(least, value));
+      where = value < least ? k : where;
+      least = std::min(least, value);
+    }
+    column[i] = where, smallest[i] = least, second[i] = next;
   }
 }
 

@@ -152,15 +152,38 @@ void compute_pulls(Workspace<Rows>& work, const double* weights, double scale, i
   }
 }
 
+// Entries of a row that are ordered by counting how many come before each. Chosen by hand.
+constexpr int kCountedEntries = 12;
+
+// Ranks of the nearest centers of a row, by ascending center.
+template <class Rows>
+const std::vector<int>& ranks_by_center(Workspace<Rows>& work, int i, int entries) {
+  auto& order = work.sorted;
+  if (!work.nearest.all && entries <= kCountedEntries) {
+    typename Nearest<typename Rows::Scalar>::Index center[kCountedEntries];
+    for (int e = 0; e < entries; ++e) center[e] = work.nearest.index_at(e)[i];
+    for (int e = 0; e < entries; ++e) {
+      int before = 0;
+      for (int f = 0; f < entries; ++f) {
+        before += (center[f] < center[e]) | ((center[f] == center[e]) & (f < e));
+      }
+      order[before] = e;
+    }
+    return order;
+  }
+  std::iota(order.begin(), order.begin() + entries, 0);
+  if (work.nearest.all) return order;  // They are in this order already.
+  std::sort(order.begin(), order.begin() + entries, [&](int a, int b) {
+    return work.nearest.index_at(a)[i] < work.nearest.index_at(b)[i];
+  });
+  return order;
+}
+
 // Writes the memberships of a row, by ascending center.
 template <class Rows>
 void write_memberships(Workspace<Rows>& work, int i, ptrdiff_t row, int entries,
                        const Assignments<typename Rows::Scalar>& out) {
-  auto& order = work.sorted;
-  std::iota(order.begin(), order.begin() + entries, 0);
-  std::sort(order.begin(), order.begin() + entries, [&](int a, int b) {
-    return work.nearest.index_at(a)[i] < work.nearest.index_at(b)[i];
-  });
+  const auto& order = ranks_by_center(work, i, entries);
   ptrdiff_t at = out.offsets ? out.offsets[row] : row * entries;
   const ptrdiff_t end = out.offsets ? out.offsets[row + 1] : at + entries;
   for (int e = 0; e < entries; ++e) {

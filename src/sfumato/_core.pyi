@@ -48,6 +48,11 @@ def threads_used(rows: RowsFloat32 | RowsFloat64, n_clusters: int, n_threads: in
 def transpose(columns: Sequence[Floats], out: Floats) -> None:
     """Write columns into the rows of out."""
 
+def two_smallest(
+    table: Floats, column: NDArray[np.int64], smallest: Floats, second: Floats
+) -> None:
+    """Write the smallest value of each row, its column, and the next smallest value."""
+
 def sweep(
     rows: RowsFloat32 | RowsFloat64,
     weights: Floats | None,

@@ -107,6 +107,13 @@ void try_loss(const Rows& rows, const Pass& pass, const Loss& loss, bool thoroug
     const auto least = *std::min_element(losses.begin() + i * c, losses.begin() + (i + 1) * c);
     require(least == costs[i], "the smallest loss of a row is its cost");
   }
+  std::vector<std::int64_t> column(rows.n_rows);
+  std::vector<typename Rows::Scalar> smallest(rows.n_rows), second(rows.n_rows);
+  two_smallest(losses.data(), rows.n_rows, c, column.data(), smallest.data(), second.data());
+  for (ptrdiff_t i = 0; i < rows.n_rows; ++i) {
+    require(smallest[i] == costs[i] && losses[i * c + column[i]] == costs[i], "the smallest loss");
+    require(second[i] >= smallest[i], "the next smallest loss");
+  }
 }
 
 template <class Rows>

@@ -25,6 +25,9 @@ from sfumato.memberships import Hard
 
 SORTED_ROWS = 1 << 15
 """Rows that are sorted to draw samples; of more, this many are drawn first. Chosen by hand."""
+KEPT_SHARE = 5
+"""Fixed samples of at most this fraction of the rows are kept: a fit asks for the same ones several
+times, and its memory stays within a fifth of the data. Chosen by hand."""
 CANDIDATES = 32
 """Rows of equal, largest loss that are compared by the total cost that each would leave as a
 center. Chosen by hand; each costs one column of ``candidate_costs``."""
@@ -226,7 +229,9 @@ class ResidentEngine(Engine):
         self.data = data
         self.problem = problem
         self.n_threads = n_threads
-        self._order: list[NDArray[np.integer]] = []  # Shared by engines on the same data.
+        # Shared by engines on the same data, whatever the problem.
+        self._order: list[NDArray[np.integer]] = []
+        self._samples: dict[int, ResidentEngine] = {}
 
     @abstractmethod
     def distances(self, centers: Floats) -> Floats:
@@ -299,8 +304,11 @@ class ResidentEngine(Engine):
         return best
 
     def with_problem(self, problem: Problem) -> ResidentEngine:
-        engine = type(self)(self.data, problem, self.n_threads)
-        engine._order = self._order
+        return self._sharing(type(self)(self.data, problem, self.n_threads))
+
+    def _sharing(self, engine: Any) -> Any:
+        """Engine on the same data, which shares what was found of them."""
+        engine._order, engine._samples = self._order, self._samples
         return engine
 
     def order(self) -> NDArray[np.integer]:
@@ -388,8 +396,13 @@ class ResidentEngine(Engine):
         count = self.n_rows if positive is None else len(positive)
         if count <= size:
             return self
+        if size in self._samples:
+            return self._samples[size].with_problem(self.problem)
         drawn = fixed_draw(count, size)
-        return self.only(drawn if positive is None else positive[drawn])
+        sample = self.only(drawn if positive is None else positive[drawn])
+        if size * KEPT_SHARE <= self.n_rows:
+            self._samples[size] = sample
+        return sample
 
     def _on(self, data: Data) -> ResidentEngine:
         """Engine of the same kind on other data."""

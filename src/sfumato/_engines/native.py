@@ -45,8 +45,9 @@ class NativeEngine(ResidentEngine):
         return compiled(self.problem.membership)
 
     def with_problem(self, problem: Problem) -> NativeEngine:
-        engine = NativeEngine(self.data, problem, self.n_threads, self._rows)
-        engine._order = self._order
+        engine: NativeEngine = self._sharing(
+            NativeEngine(self.data, problem, self.n_threads, self._rows)
+        )
         return engine
 
     def _weighted(self, weights: Floats) -> NativeEngine:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from sfumato._engines.base import ResidentEngine
+from sfumato._native import core
 from sfumato._outliers import MIN_CLUSTER_ROWS, row_weight
 from sfumato._sampling import draw
 from sfumato._typing import Floats
@@ -83,18 +84,12 @@ def exchange(
     return centers
 
 
-def _two_smallest(losses: Floats) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Column of the smallest value of each row, that value, and the next one.
-
-    Columns are few: to go through them takes a fraction of the time of sorting each row.
-    """
-    nearest, second = losses[:, 0].copy(), np.full(len(losses), np.inf, dtype=losses.dtype)
-    labels = np.zeros(len(losses), dtype=np.intp)
-    for k, column in enumerate(np.ascontiguousarray(losses.T[1:]), start=1):
-        np.minimum(second, np.maximum(nearest, column), out=second)
-        labels[column < nearest] = k
-        np.minimum(nearest, column, out=nearest)
-    return labels, nearest, second
+def _two_smallest(losses: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Column of the smallest value of each row, that value, and the next one."""
+    columns = np.empty(len(losses), dtype=np.int64)
+    nearest, second = np.empty((2, len(losses)), dtype=losses.dtype)
+    core.two_smallest(losses, columns, nearest, second)
+    return columns, nearest, second
 
 
 def _promising(

@@ -235,6 +235,29 @@ def test_transpose(dtype):
             core.transpose(wrong, out)
 
 
+@every_dtype
+def test_two_smallest(dtype):
+    table = np.random.default_rng(0).integers(4, size=(N_ROWS, 3)).astype(dtype)  # With ties.
+    given = {
+        "table": table,
+        "column": np.empty(N_ROWS, np.int64),
+        "smallest": np.empty(N_ROWS, dtype),
+        "second": np.empty(N_ROWS, dtype),
+    }
+    core.two_smallest(**given)
+    ordered = np.sort(table, axis=1)
+    np.testing.assert_array_equal(given["column"], table.argmin(axis=1))
+    np.testing.assert_array_equal(given["smallest"], ordered[:, 0])
+    np.testing.assert_array_equal(given["second"], ordered[:, 1])
+    core.two_smallest(**given | {"table": np.ascontiguousarray(table[:, :1])})
+    assert np.isinf(given["second"]).all()
+    for key in ("column", "smallest", "second"):
+        with pytest.raises(ValueError, match=f"{key} has the shape"):
+            core.two_smallest(**given | {key: given[key][1:]})
+    with pytest.raises(ValueError, match="n_columns"):
+        core.two_smallest(**given | {"table": table[:, :0].copy()})
+
+
 @pytest.mark.parametrize("name", ["log2", "exp2", "power"])
 def test_numerics(name):
     exponent = {"exponent": 2.0} if name == "power" else {}
