@@ -121,7 +121,7 @@ def draw_all(summary: Summary) -> list[str]:
 
 def methods(summary: Summary) -> str:
     """What is compared, and how long it took."""
-    table = Table(["method", "which", "seconds, median"])
+    table = Table(["method", "which", "seconds of a processor, median"])
     for name in summary.methods:
         seconds = sorted(summary.seconds[name])
         table.rows.append([name, PEERS[name].how, f"{seconds[len(seconds) // 2]:.2f}"])
