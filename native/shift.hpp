@@ -79,12 +79,14 @@ bool mean_shift(const Rows& rows, const Pass& pass, double mass, double* means, 
   const bool alike = pass.weights == nullptr ||
                      std::all_of(pass.weights, pass.weights + n,
                                  [&](double weight) { return weight == pass.weights[0]; });
-  const double unit = alike && pass.weights ? pass.weights[0] : 1.0;
+  const double mass_of_row = alike && pass.weights ? pass.weights[0] : 1.0;
+  // Weights are measured in a unit in which they neither overflow nor vanish in T.
+  const double unit = alike ? mass_of_row : 1 / weight_scale(pass.weights, n);
   std::vector<std::pair<T, double>> scratch;
   std::vector<T> values, limits(c);
   for (int k = 0; k < c; ++k) {
     limits[k] = radius_of_mass(sq_dists.data() + k * n, alike ? nullptr : pass.weights, n,
-                               mass / unit, scratch, values);
+                               mass / mass_of_row, scratch, values);
     radii[k] = double(std::sqrt(limits[k]));
   }
 

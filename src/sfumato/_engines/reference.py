@@ -86,7 +86,8 @@ class ReferenceEngine(ResidentEngine):
     def scaled_distances(self, centers: Floats, units: Floats) -> Floats:
         smallest = np.empty(self.n_rows, dtype=self.data.dtype)
         for block, rows in self.data.blocks():
-            smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
+            with np.errstate(over="ignore"):  # Infinite, as in the compiled engine.
+                smallest[block] = (np.sqrt(squared_distances(rows, centers)) / units).min(axis=1)
         return smallest
 
     def rarity(self, centers: Floats, tails: Tails) -> Floats:

@@ -188,6 +188,19 @@ def test_engines_shift_alike(n_features, weighted, dtype):
         assert_allclose(found, expected, rtol=1e-9 if dtype == np.float64 else 1e-4, atol=1e-4)
 
 
+@every_engine
+@every_dtype
+@each("unit", (2.0**400, 2.0**-400), ids=["huge", "tiny"])
+def test_the_unit_of_weights_changes_nothing(engine_name, dtype, unit):
+    X, weights = made(3, 300).data.astype(dtype), row_weights(300)
+    points = X[:5].astype(np.float64)
+    expected = make_engine(engine_name, X, L21(), Hard(), weights).mean_shift(points, 20.0)
+    weights = unit * weights
+    found = make_engine(engine_name, X, L21(), Hard(), weights).mean_shift(points, 20.0 * unit)
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, rtol=1e-12)
+
+
 # Modes.
 
 
