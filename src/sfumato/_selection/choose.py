@@ -252,8 +252,8 @@ def _gap_statistics(
 def _indices(rows: Rows, seen: Expectation, inliers: NDArray[np.bool_]) -> dict[str, float]:
     """Indices of the components as clusters of some rows; those of one component have few."""
     size, centers = seen.components.size, seen.components.centers
-    clear = indices.clearness(seen.squares)
-    sums = ClusterSums.of(np.sqrt(seen.squares), rows.weights, inliers, clear)
+    squares = squared_distances(rows.values, centers)
+    sums = ClusterSums.of(np.sqrt(squares), rows.weights, inliers, indices.clearness(squares))
     found = {"bic_common_width": indices.bic(sums, rows.n_columns, -rows.box, common=True)}
     if size < 2:
         return found

@@ -214,7 +214,7 @@ class Path:
         outliers, certain = seen.components.outliers, seen.posteriors[:, -1] / self.rows.weights
         others = seen.log_density + np.log1p(-np.minimum(certain, 1 - 1e-12))
         holes = outliers.holes.around(seen.components.centers, seen.components.widths)
-        found = outliers.with_holes(self.rows, seen.far, others, holes)
+        found = outliers.with_holes(self.rows, others, holes)
         if found is not None:
             self._keep(fit(self.rows, seen.components._replace(outliers=found), POLISH))
 

@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 from sklearn.random_projection import SparseRandomProjection
 
 from sfumato._engines.base import Engine, ResidentEngine
+from sfumato._native import core
 from sfumato._outliers import row_weight, weighted_median
 from sfumato._resolution import has_spike, steps_of
 from sfumato._sampling import PrioritySample
@@ -143,6 +144,11 @@ class Rows(NamedTuple):
     def total(self) -> float:
         """Number of rows, copies included."""
         return float(self.weights.sum())
+
+    @property
+    def native(self) -> core.RowsFloat64:
+        """The values, as the compiled passes take them."""
+        return core.RowsFloat64.dense(self.values, np.zeros(self.n_columns))
 
     @property
     def n_columns(self) -> int:
