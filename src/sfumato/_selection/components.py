@@ -246,7 +246,7 @@ def maximize(rows: Rows, seen: Expectation) -> Components:
     if components.power != 1:
         # The width is that for which the sum is as many as the rows and columns.
         ratios = squares / (masses[:count] * dimension * components.widths**2)
-        squares *= ratios ** (1 / components.power - 1)
+        squares *= np.maximum(ratios, np.finfo(float).tiny) ** (1 / components.power - 1)
     typical = float(squares.sum() / masses[:count].sum()) / dimension if count else 0.0
 
     def widths_of(sums: Floats) -> Floats:

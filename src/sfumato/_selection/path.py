@@ -96,7 +96,8 @@ class Path:
 
     def __init__(self, rows: Rows, rng: np.random.RandomState, most: int) -> None:
         self.rows, self.rng = rows, rng
-        self.most = max(1, min(most, len(rows.values) // ROWS_PER_COMPONENT))
+        enough = min(len(rows.values), int(rows.total) // ROWS_PER_COMPONENT)
+        self.most = max(1, min(most, enough))
         self.found: dict[int, Components] = {}
         self.scores: dict[int, float] = {}
 

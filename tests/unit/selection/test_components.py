@@ -139,6 +139,13 @@ def test_light_tails_fit_a_square_better() -> None:
     assert min(found[1:]) > found[0] + 50
 
 
+def test_equal_rows_have_no_light_tails_either() -> None:
+    """Of a component of equal rows the squares are zero, and so is no power of them."""
+    rows = rows_of(np.repeat(np.array([[0.0, 0], [3, 1], [1, 4]]), [300, 200, 100], axis=0))
+    start = two(rows)._replace(centers=rows.values[[0, 599]], power=4.0)
+    assert np.isfinite(fit(rows, start, 20).log_likelihood)
+
+
 @pytest.mark.parametrize("kind", ["long", "square"])
 def test_other_kinds_of_components_take_the_place_of_many_round_ones(kind: str) -> None:
     rng = np.random.RandomState(0)

@@ -34,7 +34,7 @@ def case(size: tuple[int, int, int], kind: str) -> tuple[Rows, Components]:
     values = 3 * rng.normal(size=(n_rows, n_columns))
     values[1:3] *= 1e9
     weights = rng.uniform(0.5, 2, size=n_rows)
-    rows = Rows._measured(values, weights)
+    rows = Rows._measured(values, weights, n_rows)
     centers = np.vstack([values[: count // 2], 3 * rng.normal(size=(count, n_columns))])[:count]
     options = dict(KINDS[kind])
     found = Components.none(rows).joined(
@@ -123,7 +123,7 @@ def test_the_pass_writes_the_sums_of_numpy(
 def test_very_far_rows_are_outliers() -> None:
     values = np.random.default_rng(0).normal(size=(50, 3))
     values[0] = 1e120
-    rows = Rows._measured(values, np.ones(50))
+    rows = Rows._measured(values, np.ones(50), 50)
     one = Components.none(rows).joined(np.zeros((1, 3)), np.ones(1), np.ones(1))
     for power, shape in ((1.0, np.inf), (4.0, np.inf), (1.0, 3.0)):
         seen = expect(rows, one._replace(power=power, shape=shape))
