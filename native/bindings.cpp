@@ -23,6 +23,7 @@
 #include "arrays.hpp"
 #include "bind_groups.hpp"
 #include "checks.hpp"
+#include "mixture.hpp"
 #include "openmp.hpp"
 #include "shift.hpp"
 #include "sweep.hpp"
@@ -168,6 +169,48 @@ void write_rarities(const Rows<T>& rows, Matrix<const double> centers, Vector<co
   run([&](const auto& x) { return rarities(x, pass, tails, out.data()); }, rows.storage);
 }
 
+void expect_components(const Rows<double>& rows, const Vector<const double>& weights,
+                       const Matrix<const double>& centers, const Vector<const double>& heights,
+                       const Vector<const double>& precisions,
+                       const std::optional<Matrix<const double>>& along, double shape, double power,
+                       double uniform, const Vector<const double>& cauchy,
+                       const Vector<const double>& middle, const Vector<const double>& units,
+                       const Matrix<double>& posteriors, const Vector<double>& log_density,
+                       const Vector<double>& masses, const Vector<double>& contrasts,
+                       const Vector<double>& pulls, const Matrix<double>& pulled,
+                       const Vector<double>& squares, const Matrix<double>& cauchy_sums) {
+  const Pass pass = checked_pass(rows, MaybeVector<const double>(weights), centers, 1);
+  const ptrdiff_t n = rows.n_rows(), d = rows.n_features(), c = pass.centers.n_clusters;
+  const auto* dense = std::get_if<DenseRows<double>>(&rows.storage);
+  if (dense == nullptr) fail("rows must be dense.");
+  if (!(shape > 0)) fail("shape=" + std::to_string(shape) + " must be above 0.");
+  if (!(power > 0)) fail("power=" + std::to_string(power) + " must be above 0.");
+  check_array("heights", heights, {c});
+  check_array("precisions", precisions, {c});
+  check_array("along", along, {c, n});
+  check_array("cauchy", cauchy, {n});
+  check_array("middle", middle, {d});
+  check_array("units", units, {d});
+  check_array("posteriors", posteriors, {c + 2, n});
+  check_array("log_density", log_density, {n});
+  check_array("masses", masses, {c + 2});
+  check_array("contrasts", contrasts, {c});
+  check_array("pulls", pulls, {c});
+  check_array("pulled", pulled, {c, d});
+  check_array("squares", squares, {c});
+  check_array("cauchy_sums", cauchy_sums, {3, d});
+  const MixtureView law{heights.data(), precisions.data(), data_or_null(along), shape,       power,
+                        uniform,        cauchy.data(),     middle.data(),       units.data()};
+  const MixtureOut out{posteriors.data(), log_density.data(), masses.data(),  contrasts.data(),
+                       pulls.data(),      pulled.data(),      squares.data(), cauchy_sums.data()};
+  bool done;
+  {
+    const nb::gil_scoped_release released;
+    done = expect_mixture(*dense, pass, law, out);
+  }
+  if (!done) throw nb::python_error();
+}
+
 template <class T>
 void shift_points(const Rows<T>& rows, MaybeVector<const double> weights,
                   Matrix<const double> centers, double mass, int n_threads, Matrix<double> means,
@@ -288,6 +331,17 @@ void bind_passes(nb::module_& m, const char* rows_name) {
         "Write the total cost if each center alone were added, and all losses if given.");
 }
 
+void bind_mixture(nb::module_& m) {
+  m.def("expect_mixture", &expect_components, "rows"_a, "weights"_a.noconvert(),
+        "centers"_a.noconvert(), "heights"_a.noconvert(), "precisions"_a.noconvert(),
+        "along"_a.noconvert().none(), "shape"_a, "power"_a, "uniform"_a, "cauchy"_a.noconvert(),
+        "middle"_a.noconvert(), "units"_a.noconvert(), "posteriors"_a.noconvert(),
+        "log_density"_a.noconvert(), "masses"_a.noconvert(), "contrasts"_a.noconvert(),
+        "pulls"_a.noconvert(), "pulled"_a.noconvert(), "squares"_a.noconvert(),
+        "cauchy_sums"_a.noconvert(),
+        "Write how likely each row belongs to each component, and sums for the next parameters.");
+}
+
 void bind_parts(nb::module_& m) {
   nb::class_<Squared>(m, "Squared").def(nb::init<>());
   nb::class_<L21>(m, "L21").def(nb::init<>());
@@ -348,6 +402,7 @@ NB_MODULE(SFUMATO_MODULE, m) {
   sfumato::bind_parts(m);
   sfumato::bind_passes<double>(m, "RowsFloat64");
   sfumato::bind_passes<float>(m, "RowsFloat32");
+  sfumato::bind_mixture(m);
   sfumato::bind_groups(m);
   sfumato::bind_numerics(m);
   m.def(

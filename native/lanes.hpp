@@ -58,6 +58,9 @@ struct Lanes {
     return every;
   }
 
+  static Vector min(Vector a, Vector b) { return a < b ? a : b; }
+  static Vector max(Vector a, Vector b) { return a > b ? a : b; }
+
   static Vector sqrt(Vector vector) {
     for (int i = 0; i < width; ++i) vector[i] = std::sqrt(vector[i]);
     return vector;

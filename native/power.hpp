@@ -14,9 +14,13 @@
 
 namespace sfumato {
 
+// Loops over numbers become vector instructions only where these functions are inlined, which
+// compilers stop doing in a large file unless told.
+#define SFUMATO_INLINE __attribute__((always_inline)) inline
+
 // c[0] + c[1] x + c[2] x^2 + ..., even and odd powers apart, so that neither waits for the other.
 template <int N>
-inline double polynomial(const double (&c)[N], double x) {
+SFUMATO_INLINE double polynomial(const double (&c)[N], double x) {
   const double square = x * x;
   double last = c[N - 1], before = c[N - 2];
 #pragma GCC unroll 16
@@ -28,7 +32,7 @@ inline double polynomial(const double (&c)[N], double x) {
 }
 
 // log2 of a positive normal number, to about 1 unit in the last place of max(1, |result|).
-inline double fast_log2(double x) {
+SFUMATO_INLINE double fast_log2(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   // Split into a mantissa in sqrt(1/2)..sqrt(2) and an exponent: adding the gap between 1 and
@@ -50,7 +54,7 @@ inline double fast_log2(double x) {
 }
 
 // 2^y for y in -1022..1023; below and above it stays at the ends.
-inline double fast_exp2(double y) {
+SFUMATO_INLINE double fast_exp2(double y) {
   y = y > -1022.0 ? y : -1022.0;
   y = y < 1023.0 ? y : 1023.0;
   constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer.

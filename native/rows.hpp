@@ -113,14 +113,14 @@ class DenseRows<T>::Block {
     }
   }
 
-  // Tiles whose distances are found together.
+  // Tiles whose distances are found together, and the packed tile that begins at row `first`.
   int batch() const { return kBatch; }
+  const T* tile(int first) const { return tiles_.data() + first / kTileRows<T> * tile_size_; }
 
   // One entry per row of a tile, center by center, tile by tile from the one that begins at
   // `first`; rows after the last of the block are undefined.
-  void distances(const Centers& centers, int n_clusters, int first, int n_tiles, T* out) const {
-    const T* tiles = tiles_.data() + first / kTileRows<T> * tile_size_;
-    batch_distances(tiles, tile_size_, n_tiles, centers.data(), n_clusters, rows_.n_features, out);
+  void distances(const Centers& centers, int c, int first, int n_tiles, T* out) const {
+    batch_distances(tile(first), tile_size_, n_tiles, centers.data(), c, rows_.n_features, out);
   }
 
   // sums[j] += sum over entries e of weights[e] * rows[e][j], for the features begin..end. A few

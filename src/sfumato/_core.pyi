@@ -148,6 +148,30 @@ class RowsFloat32:
     ) -> RowsFloat32:
         """CSR rows, the columns of each ascending."""
 
+def expect_mixture(
+    rows: RowsFloat32 | RowsFloat64,
+    weights: Floats,
+    centers: Floats,
+    heights: Floats,
+    precisions: Floats,
+    along: Floats | None,
+    shape: float,
+    power: float,
+    uniform: float,
+    cauchy: Floats,
+    middle: Floats,
+    units: Floats,
+    posteriors: Floats,
+    log_density: Floats,
+    masses: Floats,
+    contrasts: Floats,
+    pulls: Floats,
+    pulled: Floats,
+    squares: Floats,
+    cauchy_sums: Floats,
+) -> None:
+    """Write how likely each row belongs to each component, and sums for the next parameters."""
+
 def grouped_median(values: Floats, labels: NDArray[np.int32], weights: Floats, out: Floats) -> None:
     """Write the weighted median of each group."""
 

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "checks.hpp"
+#include "mixture.hpp"
 #include "sweep.hpp"
 #include "tails.hpp"
 #include "transpose.hpp"
@@ -152,6 +154,38 @@ void try_transpose(const std::vector<T>& x, const Case& size) {
   require(rows == x, "columns become rows");
 }
 
+void try_mixture(const DenseRows<double>& rows, const Pass& pass) {
+  const int c = pass.centers.n_clusters;
+  const ptrdiff_t n = rows.n_rows, d = rows.n_features;
+  const std::vector<double> heights(c, -1.0), precisions(c, 2.0), along(c * n, 0.1);
+  const std::vector<double> cauchy(n, -3.0), middle(d, 0.5), units(d, 0.7);
+  std::vector<double> posteriors((c + 2) * n), log_density(n), masses(c + 2), contrasts(c);
+  std::vector<double> pulls(c), pulled(c * d), squares(c), sums(3 * d);
+  const MixtureOut out{posteriors.data(), log_density.data(), masses.data(),  contrasts.data(),
+                       pulls.data(),      pulled.data(),      squares.data(), sums.data()};
+  for (double shape : {3.0, double(INFINITY)}) {
+    for (double power : {1.0, 2.5}) {
+      const MixtureView law{heights.data(),
+                            precisions.data(),
+                            power == 1 ? along.data() : nullptr,
+                            shape,
+                            power,
+                            -4.0,
+                            cauchy.data(),
+                            middle.data(),
+                            units.data()};
+      require(expect_mixture(rows, pass, law, out), "a pass over a mixture finishes");
+      for (ptrdiff_t i = 0; i < n; ++i) {
+        double total = 0;
+        for (int k = 0; k < c + 2; ++k) total += posteriors[k * n + i];
+        require(std::abs(total - pass.weights[i]) < 1e-9, "posteriors sum to the weight");
+        require(std::isfinite(log_density[i]), "finite densities");
+      }
+      for (double value : sums) require(std::isfinite(value), "finite sums of a mixture");
+    }
+  }
+}
+
 template <class T>
 void try_case(const Case& size, std::mt19937& random) {
   std::normal_distribution<double> normal;
@@ -181,6 +215,7 @@ void try_case(const Case& size, std::mt19937& random) {
   try_rows(dense, pass, thorough);
   try_rows(dense, weighted, thorough);
   try_transpose(x, size);
+  if constexpr (std::is_same_v<T, double>) try_mixture(dense, weighted);
 
   std::vector<T> values;
   std::vector<std::int32_t> indices;

@@ -152,20 +152,25 @@ class Parts(NamedTuple):
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters."""
+        """Number of clusters: not more than different rows."""
+        return min(self.n_groups, self.path.rows.different)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of components, at least one."""
         return max(1, int(self.clusters.max(initial=0)) + 1)
 
     @property
     def uneven(self) -> bool:
         """Whether there are clusters, some of which have several components."""
-        return 1 < self.n_clusters < self.seen.components.size
+        return 1 < self.n_groups < self.seen.components.size
 
     def covariance(self) -> Floats:
         """Pooled covariance of the rows within clusters."""
         rows = self.path.rows
         labels = np.append(self.clusters, [-1, -1])[self.seen.posteriors.argmax(axis=1)]
         found, total = np.zeros((rows.n_columns, rows.n_columns)), 0.0
-        for cluster in range(self.n_clusters):
+        for cluster in range(self.n_groups):
             values, weights = rows.values[labels == cluster], rows.weights[labels == cluster]
             if len(values):
                 values = values - np.average(values, axis=0, weights=weights)
@@ -197,7 +202,7 @@ def _best_parts(rows: Rows, rng: np.random.RandomState, most: int, least: int) -
         if path.scores[path.best] > best.path.scores[best.path.best]:
             best = last
         # Other clusters have another covariance.
-        unlike = 1 < last.n_clusters != before.n_clusters
+        unlike = 1 < last.n_groups != before.n_groups
     return best
 
 
@@ -252,8 +257,8 @@ def _gap_statistics(
 def _indices(rows: Rows, seen: Expectation, inliers: NDArray[np.bool_]) -> dict[str, float]:
     """Indices of the components as clusters of some rows; those of one component have few."""
     size, centers = seen.components.size, seen.components.centers
-    clear = indices.clearness(seen.squares)
-    sums = ClusterSums.of(np.sqrt(seen.squares), rows.weights, inliers, clear)
+    squares = squared_distances(rows.values, centers)
+    sums = ClusterSums.of(np.sqrt(squares), rows.weights, inliers, indices.clearness(squares))
     found = {"bic_common_width": indices.bic(sums, rows.n_columns, -rows.box, common=True)}
     if size < 2:
         return found
@@ -280,6 +285,8 @@ def _reason(found: int, chosen: int, seen: Expectation, rows: Rows, path: Path) 
         if count > 1:
             text += f"; the {count} {kind}components of the density have no valley between them"
         text += "."
+    elif found == rows.different < count:
+        text = f"{found}: there are no more different rows."
     elif found < count:
         text = (
             f"{found}: {count} {kind}components describe the density best, and {found} groups of "

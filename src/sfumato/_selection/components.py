@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
+from sfumato._native import core
 from sfumato._outliers import weighted_median
 from sfumato._selection.outliers import Outliers
 from sfumato._selection.rows import Rows
@@ -135,98 +136,117 @@ class Components(NamedTuple):
         return self._replace(shares=self.shares / total, outliers=outliers)
 
 
+class Sums(NamedTuple):
+    """Sums over rows, from which components that fit them follow.
+
+    Attributes
+    ----------
+    contrasts : ndarray of shape (n_components,)
+        Of the posteriors of a component times the logarithm of their ratio to those of outliers.
+    pulls, squares : ndarray of shape (n_components,)
+        Of the pulls on each component, which are its posteriors for Gaussians, and of these times
+        squared distances.
+    pulled : ndarray of shape (n_components, n_columns)
+        Of pulls times rows.
+    cauchy : ndarray of shape (3, n_columns)
+        Of the pulls on the location of the Cauchy law in each column, of these times the rows, and
+        of these times squared distances in its scale.
+    """
+
+    contrasts: Floats
+    pulls: Floats
+    squares: Floats
+    pulled: Floats
+    cauchy: Floats
+
+    @classmethod
+    def none(cls, count: int, n_columns: int) -> Sums:
+        """Arrays to be filled."""
+        contrasts, pulls, squares = np.empty((3, count))
+        return cls(
+            contrasts, pulls, squares, np.empty((count, n_columns)), np.empty((3, n_columns))
+        )
+
+
 class Expectation(NamedTuple):
     """Rows under some components.
 
     Attributes
     ----------
     components : Components
-    squares, relative : ndarray of shape (n_rows, n_components)
-        Squared distances to the centers; the same in widths and lengths of the components.
-    far : ndarray of shape (n_rows, n_columns)
-        Squared distances to the location of the Cauchy law along each column, in spreads.
     log_density : ndarray of shape (n_rows,)
     posteriors : ndarray of shape (n_rows, n_components + 2)
         Probability of each component, and of both laws of outliers, given the row.
+    masses : ndarray of shape (n_components + 2,)
+        Number of rows of each component, and of each law of outliers.
     log_likelihood : float
         Weighted sum of the log-densities.
+    sums : Sums
     """
 
     components: Components
-    squares: Floats
-    relative: Floats
-    far: Floats
     log_density: Floats
     posteriors: Floats
+    masses: Floats
     log_likelihood: float
-
-    @property
-    def masses(self) -> Floats:
-        """Number of rows of each component, and of each law of outliers."""
-        found: Floats = np.ones(len(self.posteriors)) @ self.posteriors  # Faster than a sum.
-        return found
+    sums: Sums
 
 
-def cluster_log_density(
-    relative: Floats, dimension: int, shape: float = np.inf, power: float = 1.0
-) -> Floats:
-    """Log-density of a cluster of unit width at squared distances; see ``Components``."""
+def log_height(dimension: int, shape: float = np.inf, power: float = 1.0) -> float:
+    """Log-density of a cluster of unit width at its center; see ``Components``."""
     half = dimension / 2
-    found: Floats
     if np.isinf(shape):
         volume = gammaln(1 + half / power) - gammaln(1 + half) + half / power * np.log(2)
-        found = -half * np.log(np.pi) - volume - relative**power / 2
-        return found
-    degrees = shape / 2 + half
-    constant = gammaln(degrees) - gammaln(shape / 2) - half * np.log(shape * np.pi)
-    found = constant - degrees * np.log1p(relative / shape)
-    return found
+        return float(-half * np.log(np.pi) - volume)
+    found = gammaln(shape / 2 + half) - gammaln(shape / 2) - half * np.log(shape * np.pi)
+    return float(found)
 
 
 def expect(rows: Rows, components: Components) -> Expectation:
     """Densities and posteriors of the rows, which are weighted by the rows they stand for."""
     count, outliers, dimension = components.size, components.outliers, rows.n_columns
-    squares = cdist(rows.values, components.centers, "sqeuclidean")
-    far = ((rows.values - outliers.location) / rows.spread) ** 2
-    relative = squares / components.widths**2
-    if components.axes is not None:
-        offsets = (components.centers * components.axes).sum(axis=1)
-        relative = np.maximum(relative - (rows.values @ components.axes.T - offsets) ** 2, 0)
-    logs = np.empty((len(rows.values), count + 2))
-    logs[:, :count] = cluster_log_density(relative, dimension, components.shape, components.power)
-    logs[:, :count] -= dimension * np.log(components.widths) - np.log(components.ratios)
-    logs[:, :count] += np.log(components.shares)
-    logs[:, count:] = outliers.log_densities(rows, far)
-    largest = logs.max(axis=1)
-    logs -= largest[:, None]
-    posteriors = np.exp(logs, out=logs)
-    sums = posteriors @ np.ones(count + 2)
-    log_density = largest + np.log(sums)
-    posteriors *= (rows.weights / sums)[:, None]
+    heights = log_height(dimension, components.shape, components.power) + np.log(components.shares)
+    heights += np.log(components.ratios) - dimension * np.log(components.widths)
+    uniform, cauchy = outliers.log_heights(rows)
+    posteriors = np.empty((count + 2, len(rows.values)))
+    log_density, masses = np.empty(len(rows.values)), np.empty(count + 2)
+    sums = Sums.none(count, dimension)
+    core.expect_mixture(
+        *(rows.native, rows.weights, np.ascontiguousarray(components.centers)),
+        *(heights, components.widths**-2.0, _along(rows, components)),
+        *(components.shape, components.power, uniform),
+        *(cauchy, outliers.location, 1 / outliers.scales(rows)),
+        *(posteriors, log_density, masses, sums.contrasts, sums.pulls, sums.pulled),
+        *(sums.squares, sums.cauchy),
+    )
     total = float(rows.weights @ log_density)
-    return Expectation(components, squares, relative, far, log_density, posteriors, total)
+    return Expectation(components, log_density, posteriors.T, masses, total, sums)
+
+
+def _along(rows: Rows, components: Components) -> Floats | None:
+    """Places of the rows along long axes, by component; None if there are none."""
+    if components.axes is None:
+        return None
+    offsets = (components.centers * components.axes).sum(axis=1)
+    found: Floats = components.axes @ rows.values.T - offsets[:, None]
+    return found
 
 
 def maximize(rows: Rows, seen: Expectation) -> Components:
     """Components that fit the posteriors."""
     components, count, dimension = seen.components, seen.components.size, rows.n_columns
     masses = np.maximum(seen.masses, 1e-12)
-    pulls = seen.posteriors[:, :count]
-    if np.isfinite(components.shape):
-        pulls = pulls * (components.shape + dimension) / (components.shape + seen.relative)
-    elif components.power != 1:
-        pulls = pulls * components.power * seen.relative ** (components.power - 1)
-    sums = np.maximum(pulls.sum(axis=0), 1e-12)
-    means = (pulls.T @ rows.values) / sums[:, None]
+    sums = np.maximum(seen.sums.pulls, 1e-12)
+    means = seen.sums.pulled / sums[:, None]
     # The gradient of a lighter tail is steeper: a whole step would be too long.
     step = 1 / (1 + 2 * (components.power - 1) / dimension)
     centers = components.centers + step * (means - components.centers)
     moved = step * (2 - step) * (((means - components.centers) ** 2).sum(axis=1))
-    squares = np.maximum(np.einsum("ij,ij->j", pulls, seen.squares) - sums * moved, 0.0)
+    squares = np.maximum(seen.sums.squares - sums * moved, 0.0)
     if components.power != 1:
         # The width is that for which the sum is as many as the rows and columns.
-        ratios = squares / (np.maximum(masses[:count], 1e-12) * dimension * components.widths**2)
-        squares *= ratios ** (1 / components.power - 1)
+        ratios = squares / (masses[:count] * dimension * components.widths**2)
+        squares *= np.maximum(ratios, np.finfo(float).tiny) ** (1 / components.power - 1)
     typical = float(squares.sum() / masses[:count].sum()) / dimension if count else 0.0
 
     def widths_of(sums: Floats) -> Floats:
@@ -234,10 +254,12 @@ def maximize(rows: Rows, seen: Expectation) -> Components:
         found: Floats = np.sqrt(np.maximum(variances, rows.least_width**2))
         return found
 
-    outliers = components.outliers.fitted(rows, seen.far, seen.posteriors[:, count:])
+    outliers = components.outliers.fitted(
+        rows, seen.masses[count:], seen.posteriors[:, -1], seen.sums.cauchy
+    )
     axes = None
     if components.axes is not None:
-        directions, along = _long_axes(rows, pulls, centers, components.axes)
+        directions, along = _long_axes(rows, _pulls(rows, seen), centers, components.axes)
         widths = widths_of((squares - along) / (dimension - 1))
         axes = axes_of(directions, widths, widths_of(along))
     else:
@@ -247,6 +269,20 @@ def maximize(rows: Rows, seen: Expectation) -> Components:
         centers=centers, widths=widths, shares=masses[:count], outliers=outliers, axes=axes
     )
     return found.normalized()
+
+
+def _pulls(rows: Rows, seen: Expectation) -> Floats:
+    """Pulls of the rows on long components; see ``Sums``."""
+    components, along = seen.components, _along(rows, seen.components)
+    pulls = seen.posteriors[:, : components.size]
+    if along is None or (np.isinf(components.shape) and components.power == 1):
+        return pulls
+    squares = cdist(rows.values, components.centers, "sqeuclidean")
+    relative = np.maximum(squares / components.widths**2 - along.T**2, 0)
+    if np.isfinite(components.shape):
+        return pulls * (components.shape + rows.n_columns) / (components.shape + relative)
+    found: Floats = pulls * components.power * relative ** (components.power - 1)
+    return found
 
 
 def axes_of(directions: Floats, widths: Floats, lengths: Floats) -> Floats:
@@ -283,13 +319,8 @@ def surrounding(components: Components) -> NDArray[np.bool_]:
 
 def contrast(seen: Expectation) -> Floats:
     """Density of each component over that of the outliers: the geometric mean over its rows."""
-    count = seen.components.size
-    tiny = np.finfo(float).tiny
-    outliers = np.maximum(seen.posteriors[:, count:].sum(axis=1), tiny)
-    pulls = seen.posteriors[:, :count]
-    logs = np.log(np.maximum(pulls, tiny)) - np.log(outliers)[:, None]
-    sums = np.einsum("ij,ij->j", pulls, logs)
-    found: Floats = np.exp(np.minimum(sums / np.maximum(pulls.sum(axis=0), tiny), 700))
+    masses = np.maximum(seen.masses[: seen.components.size], np.finfo(float).tiny)
+    found: Floats = np.exp(np.minimum(seen.sums.contrasts / masses, 700))
     return found
 
 
@@ -301,7 +332,8 @@ def outliers_with(rows: Rows, seen: Expectation, chosen: NDArray[np.bool_]) -> O
     outliers, size = seen.components.outliers, seen.components.size
     shares = outliers.shares + np.array([0, seen.components.shares[chosen].sum()])
     weights = seen.posteriors[:, size + 1] + seen.posteriors[:, :size][:, chosen].sum(axis=1)
-    scales = [weighted_median(np.sqrt(column), weights) for column in seen.far.T]
+    far = outliers.far(rows)
+    scales = [weighted_median(np.sqrt(column), weights) for column in far.T]
     return Outliers(
         shares, outliers.location, np.full(rows.n_columns, max(1.0, float(np.median(scales))))
     )

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
+from sfumato._native import core
 from sfumato._selection.rows import Rows
 from sfumato._typing import Floats
 
@@ -59,7 +59,9 @@ class Holes(NamedTuple):
         """Distance to the nearest cluster, in its widths."""
         if not len(self.widths):
             return np.full(len(values), np.inf)
-        found: Floats = (cdist(values, self.centers) / self.widths).min(axis=1)
+        found, origin = np.empty(len(values)), np.zeros(values.shape[1])
+        native = core.RowsFloat64.dense(values, origin)
+        core.scaled_distances(native, np.ascontiguousarray(self.centers), self.widths, 1, found)
         return found
 
     def around(self, centers: Floats, widths: Floats) -> Holes:
@@ -92,52 +94,57 @@ class Outliers(NamedTuple):
     holes: Holes = Holes(np.empty((0, 0)), np.empty(0))
     thin: float = 1.0
 
-    def log_densities(self, rows: Rows, far: Floats) -> Floats:
-        """Log-density of both laws, of shape (n_rows, 2), times their shares.
+    def scales(self, rows: Rows) -> Floats:
+        """Scale of the Cauchy variables in each column."""
+        return self.scale * rows.spread
 
-        ``far`` has the squared distances to the location along each column, in spreads.
+    def far(self, rows: Rows) -> Floats:
+        """Squared distances of rows to the location along each column, in spreads."""
+        found: Floats = ((rows.values - self.location) / rows.spread) ** 2
+        return found
+
+    def log_heights(self, rows: Rows) -> tuple[float, Floats]:
+        """Log-density of both laws, times their shares: the second as if rows were in its middle.
+
+        There it depends on the row only if there are holes.
         """
-        logs = np.empty((len(far), 2))
-        logs[:, 0] = rows.box
-        logs[:, 1] = _cauchy(rows, far, self.scale)
+        shares = np.log(self.shares)
+        heights = np.full(len(rows.values), shares[1] - np.log(np.pi * self.scales(rows)).sum())
         if self.holes.reach > 0:
             inside, mass = self._within(rows.values), float(self._within(self._places(rows)).mean())
-            logs[:, 1] += _thinned(inside, mass, self.thin)
-        logs += np.log(self.shares)
-        return logs
+            heights += _thinned(inside, mass, self.thin)
+        return float(rows.box + shares[0]), heights
 
-    def fitted(self, rows: Rows, far: Floats, posteriors: Floats) -> Outliers:
-        """Laws that fit the posteriors of both; their shares are numbers of rows.
+    def fitted(self, rows: Rows, masses: Floats, weights: Floats, sums: Floats) -> Outliers:
+        """Laws that fit the posteriors of both, which sum to masses; shares are numbers of rows.
 
-        Rows that are missing in the holes are replaced by their expectation, as in EM for truncated
-        samples.
+        ``weights`` are the posteriors of the Cauchy law, ``sums`` those over rows; see
+        ``components.Sums``. Rows that are missing in the holes are replaced by their expectation,
+        as in EM for truncated samples.
         """
-        masses = np.maximum(posteriors.sum(axis=0), 1e-12)
         found = self._replace(shares=masses + OUTLIER_ROWS)
         if masses[1] <= 1:
             return found
-        weights, columns, square = posteriors[:, 1], rows.n_columns, self.scale**2
-        pulls = 2 * weights[:, None] / (1 + far / square)
-        missing = 0.0
-        places: Floats = np.empty((0, columns))
-        far_places = places
+        pulls, pulled, squares = sums
+        # One row in the middle, where the location of a few far rows would be anywhere.
+        pulls, pulled = pulls + 2, pulled + 2 * rows.middle
+        total = float(masses[1])
         if self.holes.reach > 0:
-            everywhere = self._places(rows)
-            inside = self._within(everywhere)
+            places = self._places(rows)
+            inside = self._within(places)
             thin = self._thinness(rows, weights, float(inside.mean()))
             found = found._replace(thin=thin)
             absent = inside.mean() * (1 - self.thin)
             missing = masses[1] * absent / (1 - absent) / max(1, inside.sum())
-            places = everywhere[inside]
-            far_places = ((places - self.location) / rows.spread) ** 2
-        missed = 2 * missing / (1 + far_places / square)
-        # One row in the middle, where the location of a few far rows would be anywhere.
-        location = (pulls * rows.values).sum(axis=0) + 2 * rows.middle
-        location += (missed * places).sum(axis=0)
-        location /= pulls.sum(axis=0) + 2 + missed.sum(axis=0)
-        squares = (pulls * far).sum(axis=0) + (missed * far_places).sum(axis=0)
-        scale = np.sqrt(squares / (masses[1] + missing * len(places)))
-        return found._replace(location=location, scale=np.maximum(1.0, scale))
+            places = places[inside]
+            far = ((places - self.location) / self.scales(rows)) ** 2
+            missed = 2 * missing / (1 + far)
+            pulls = pulls + missed.sum(axis=0)
+            pulled = pulled + (missed * places).sum(axis=0)
+            squares = squares + (missed * far).sum(axis=0)
+            total += missing * len(places)
+        scale = self.scale * np.sqrt(squares / total)
+        return found._replace(location=pulled / pulls, scale=np.maximum(1.0, scale))
 
     def _thinness(self, rows: Rows, weights: Floats, mass: float) -> float:
         """Density in the holes, over that of a Cauchy law, for weights of the rows."""
@@ -145,18 +152,20 @@ class Outliers(NamedTuple):
         odds = (inside + OUTLIER_ROWS) / (float(weights.sum()) - inside + OUTLIER_ROWS)
         return float(np.clip(odds * (1 - mass) / max(mass, 1 / POINTS), THINNEST, 1.0))
 
-    def with_holes(self, rows: Rows, far: Floats, others: Floats, holes: Holes) -> Outliers | None:
+    def with_holes(self, rows: Rows, others: Floats, holes: Holes) -> Outliers | None:
         """The likeliest law with holes of any reach; None if it gains less than they cost.
 
         ``others`` has the log-density of all other laws at each row.
         """
         cost = float(np.log(max(rows.total, 2.0))) - self.cost(rows)
-        before = self.log_densities(rows, far)[:, 1]
+        far = self.far(rows)
+        before = self.log_heights(rows)[1] + _cauchy(far, self.scale)
         best, highest = None, float(rows.weights @ np.logaddexp(others, before)) + cost
         most, near = self.shares[1] * rows.total, holes.distances(rows.values)
         for scale in SCALES:
             law = self._replace(scale=np.maximum(1.0, scale * self.scale))
-            logs = _cauchy(rows, far, law.scale) + np.log(self.shares[1])
+            logs = _cauchy(far, law.scale) + np.log(self.shares[1])
+            logs -= np.log(np.pi * law.scales(rows)).sum()
             near_places = holes.distances(law._places(rows))
             for reach in REACHES:
                 mass = float((near_places < reach).mean())
@@ -180,13 +189,12 @@ class Outliers(NamedTuple):
 
     def _places(self, rows: Rows) -> Floats:
         """Points that fill a Cauchy law of this location and scale evenly."""
-        return self.location + self.scale * rows.spread * _even_points(rows.n_columns)
+        return self.location + self.scales(rows) * _even_points(rows.n_columns)
 
 
-def _cauchy(rows: Rows, far: Floats, scale: Floats) -> Floats:
-    """Log-density of independent Cauchy variables."""
+def _cauchy(far: Floats, scale: Floats) -> Floats:
+    """Log-density of independent Cauchy variables over that in the middle."""
     found: Floats = -np.log1p(far / scale**2).sum(axis=1)
-    found -= np.log(np.pi * scale * rows.spread).sum()
     return found
 
 

@@ -96,7 +96,8 @@ class Path:
 
     def __init__(self, rows: Rows, rng: np.random.RandomState, most: int) -> None:
         self.rows, self.rng = rows, rng
-        self.most = max(1, min(most, len(rows.values) // ROWS_PER_COMPONENT))
+        enough = min(len(rows.values), int(rows.total) // ROWS_PER_COMPONENT)
+        self.most = max(1, min(most, enough))
         self.found: dict[int, Components] = {}
         self.scores: dict[int, float] = {}
 
@@ -214,7 +215,7 @@ class Path:
         outliers, certain = seen.components.outliers, seen.posteriors[:, -1] / self.rows.weights
         others = seen.log_density + np.log1p(-np.minimum(certain, 1 - 1e-12))
         holes = outliers.holes.around(seen.components.centers, seen.components.widths)
-        found = outliers.with_holes(self.rows, seen.far, others, holes)
+        found = outliers.with_holes(self.rows, others, holes)
         if found is not None:
             self._keep(fit(self.rows, seen.components._replace(outliers=found), POLISH))
 

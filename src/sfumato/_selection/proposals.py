@@ -31,6 +31,10 @@ MOST_SHARED = 0.3
 hand."""
 LARGEST_SHARE = 0.9
 """Share of new components in all rows, at most. Chosen by hand."""
+BLOCK_VALUES = 1 << 15
+"""Values of neighborhoods that are summed together: 256 KB. Chosen by hand."""
+LIKELY = 1e-4
+"""Posterior above which a row is counted exactly by what is lost without a component."""
 AXIS_ROUNDS = 6
 """Power iterations for the principal axis of a component. Chosen by hand."""
 HALVE_ROUNDS = 4
@@ -70,17 +74,19 @@ def add_dense(rows: Rows, seen: Expectation, count: int, rng: np.random.RandomSt
     near = np.argpartition(squares, sizes[-1] - 1, axis=1)[:, : sizes[-1]]
     order = np.argsort(np.take_along_axis(squares, near, axis=1), axis=1)
     near = np.take_along_axis(near, order, axis=1)
-    found = [_neighborhoods(rows, seen, index, sizes) for index in near]
-    gains = np.array([gain for gain, _, _, _ in found])
+    together = max(1, BLOCK_VALUES // (sizes[-1] * rows.n_columns))
+    blocks = [near[begin : begin + together] for begin in range(0, len(near), together)]
+    found = [_neighborhoods(rows, seen, block, sizes) for block in blocks]
+    gains, means, spans, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
     taken = np.zeros(n_rows, dtype=bool)
-    chosen: list[tuple[Floats, float, float]] = []
+    chosen = []
     for place in np.argsort(-gains, axis=None, kind="stable"):
         row, size = divmod(int(place), len(sizes))
         index = near[row, : sizes[size]]
         if taken[drawn[row]] or taken[index].mean() > MOST_SHARED:
             continue
         taken[index] = True
-        chosen.append(tuple(values[size] for values in found[row][1:]))
+        chosen.append((means[row, size], spans[row, size], weights[row, size]))
         if len(chosen) == count:
             break
     centers, widths, masses = (np.array(values) for values in zip(*chosen, strict=True))
@@ -104,27 +110,31 @@ def _candidates(rows: Rows, seen: Expectation, rng: np.random.RandomState) -> ND
 
 
 def _neighborhoods(
-    rows: Rows, seen: Expectation, index: NDArray[np.intp], sizes: list[int]
+    rows: Rows, seen: Expectation, near: NDArray[np.intp], sizes: list[int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Gains, centers, widths and masses of the neighborhoods of a row, by their sizes.
+    """Gains, centers, widths and masses of the neighborhoods of some rows, by their sizes.
 
-    The gain is the rise of the log-likelihood of its rows if a neighborhood is a component.
+    ``near`` has the rows near to each, the nearest first. The gain is the rise of the
+    log-likelihood of its rows if a neighborhood is a component.
     """
     begins = np.array([0, *sizes[:-1]])
 
     def sums(values: Floats) -> Floats:
-        return np.cumsum(np.add.reduceat(values, begins, axis=0), axis=0)
+        return np.cumsum(np.add.reduceat(values, begins, axis=1), axis=1)
 
-    weights, offsets = rows.weights[index], rows.values[index] - rows.values[index[0]]
+    first = rows.values[near[:, :1]]
+    weights, offsets = rows.weights[near], rows.values[near] - first
     masses = sums(weights)
-    means = sums(weights[:, None] * offsets) / masses[:, None]
-    squares = sums(weights * (offsets**2).sum(axis=1)) / masses - (means**2).sum(axis=1)
+    squares = sums(weights * np.einsum("ijk,ijk->ij", offsets, offsets)) / masses
+    offsets *= weights[:, :, None]
+    means = sums(offsets) / masses[:, :, None]
+    squares -= (means**2).sum(axis=2)
     dimension = rows.n_columns
     widths = np.sqrt(np.maximum(squares / dimension, rows.least_width**2))
-    before = sums(weights * seen.log_density[index])
+    before = sums(weights * seen.log_density[near])
     entropies = dimension / 2 * (np.log(2 * np.pi) + 1) + dimension * np.log(widths)
     gains = masses * (np.log(masses / rows.total) - entropies) - before
-    return gains, rows.values[index[0]] + means, widths, masses
+    return gains, first + means, widths, masses
 
 
 def _shared(components: Components, centers: Floats, widths: Floats, shares: Floats) -> Components:
@@ -172,11 +182,12 @@ def _divided(components: Components, number: int, first: Group, second: Group) -
 
 def _halves(rows: Rows, index: NDArray[np.intp]) -> tuple[Group, Group] | None:
     """Two halves of some rows, by hard clustering from the principal axis; None if one is empty."""
-    weights = rows.weights[index]
-    values = rows.values[index] - np.average(rows.values[index], axis=0, weights=weights)
+    weights, values = rows.weights[index], rows.values[index]
+    total = float(weights.sum())
+    values = values - weights @ values / total
     axis = values[int(np.argmax((values**2).sum(axis=1)))]
     for _ in range(AXIS_ROUNDS):
-        length = np.linalg.norm(axis)
+        length = np.sqrt(axis @ axis)
         if length == 0:
             return None
         axis = (weights * (values @ (axis / length))) @ values
@@ -184,8 +195,9 @@ def _halves(rows: Rows, index: NDArray[np.intp]) -> tuple[Group, Group] | None:
     for _ in range(HALVE_ROUNDS):
         if side.all() or not side.any():
             return None
-        first = np.average(values[side], axis=0, weights=weights[side])
-        second = np.average(values[~side], axis=0, weights=weights[~side])
+        own = weights * side
+        mass, pulled = float(own.sum()), own @ values
+        first, second = pulled / mass, -pulled / (total - mass)  # All values are around zero.
         side = values @ (first - second) > (first @ first - second @ second) / 2
     if side.all() or not side.any():
         return None
@@ -206,13 +218,26 @@ def one_less(rows: Rows, seen: Expectation) -> Components:
         return components.only(np.arange(count) != int(contrasts.argmin()))
     masses = np.maximum(seen.masses[:count], 1e-12)
     losses = _losses(components, masses)
-    certain = np.minimum(seen.posteriors[:, :count] / rows.weights[:, None], 1 - 1e-12)
-    missed = -(rows.weights @ np.log1p(-certain))
+    missed = _missed(rows, seen)
     first, second = divmod(int(np.argmin(losses)), count)
     least = int(np.argmin(missed))
     if missed[least] < losses[first, second]:
         return components.only(np.arange(count) != least)
     return _merged(components, masses, first, second)
+
+
+def _missed(rows: Rows, seen: Expectation) -> Floats:
+    """Log-likelihood that the rows of each component lose without it.
+
+    Most rows hardly belong to it: they lose about as much as their posteriors.
+    """
+    count = seen.components.size
+    posteriors = seen.posteriors[:, :count].T
+    numbers, index = np.divmod(np.flatnonzero(posteriors > LIKELY), len(rows.values))
+    some, weights = posteriors[numbers, index], rows.weights[index]
+    lost = -weights * np.log1p(-np.minimum(some / weights, 1 - 1e-12))
+    found: Floats = seen.masses[:count] + np.bincount(numbers, lost - some, count)
+    return found
 
 
 def _losses(components: Components, masses: Floats) -> Floats:

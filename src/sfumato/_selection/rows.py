@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 from sklearn.random_projection import SparseRandomProjection
 
 from sfumato._engines.base import Engine, ResidentEngine
+from sfumato._native import core
 from sfumato._outliers import row_weight, weighted_median
 from sfumato._resolution import has_spike, steps_of
 from sfumato._sampling import PrioritySample
@@ -80,6 +81,8 @@ class Rows(NamedTuple):
         Width of a cluster at least.
     cost : float
         What the parameters of a linear map that was applied to the rows cost in the criterion.
+    different : int
+        Number of different rows, before a jitter.
     """
 
     values: Floats
@@ -88,17 +91,18 @@ class Rows(NamedTuple):
     middle: Floats
     spread: Floats
     least_width: float
-    cost: float = 0.0
+    cost: float
+    different: int
 
     @classmethod
     def of(cls, values: Floats, weights: Floats) -> Rows | None:
         """Rows with positive weights; None if all are the same."""
         if not np.ptp(values, axis=0).any():
             return None
-        return cls._measured(scaled(values, weights), weights)
+        return cls._measured(scaled(values, weights), weights, len(values))
 
     @classmethod
-    def _measured(cls, values: Floats, weights: Floats, cost: float = 0.0) -> Rows:
+    def _measured(cls, values: Floats, weights: Floats, different: int, cost: float = 0.0) -> Rows:
         """Rows as they are, which differ, and what the density of outliers is made of."""
         n_columns, total = values.shape[1], float(weights.sum())
         low, middle, high = weighted_quantiles(values, weights, (0.25, 0.5, 0.75))
@@ -110,7 +114,7 @@ class Rows(NamedTuple):
         distance = weighted_median(np.linalg.norm(values - middle, axis=1), weights)
         width = (distance or float(deviations.max())) / np.sqrt(n_columns)
         box = -float(np.log(sides).sum())
-        return cls(values, weights, box, middle, spread, LEAST_WIDTH * width, cost)
+        return cls(values, weights, box, middle, spread, LEAST_WIDTH * width, cost, different)
 
     def whitened(self, covariance: Floats) -> Rows:
         """Rows in which clusters of a covariance are round; the volume stays the same.
@@ -122,7 +126,8 @@ class Rows(NamedTuple):
         scales = np.exp(np.log(values).mean() / 2) / np.sqrt(values)
         parameters = self.n_columns * (self.n_columns + 1) / 2 - 1
         cost = parameters / 2 * float(np.log(max(self.total, 2.0)))
-        return self._measured(self.values @ (axes * scales) @ axes.T, self.weights, cost)
+        found = self.values @ (axes * scales) @ axes.T
+        return self._measured(found, self.weights, self.different, cost)
 
     @classmethod
     def drawn(cls, engine: Engine, rng: np.random.RandomState) -> Rows | None:
@@ -137,12 +142,18 @@ class Rows(NamedTuple):
         values, places = np.unique(values, axis=0, return_inverse=True)
         weights = np.bincount(places.ravel(), weights).astype(np.float64)
         found, weights = jittered(values, weights, rng)
-        return cls.of(project(found, weights), weights)
+        rows = cls.of(project(found, weights), weights)
+        return None if rows is None else rows._replace(different=len(values))
 
     @property
     def total(self) -> float:
         """Number of rows, copies included."""
         return float(self.weights.sum())
+
+    @property
+    def native(self) -> core.RowsFloat64:
+        """The values, as the compiled passes take them."""
+        return core.RowsFloat64.dense(self.values, np.zeros(self.n_columns))
 
     @property
     def n_columns(self) -> int:

@@ -202,6 +202,55 @@ def test_csr_layouts(key):
             csr(**{key: array})
 
 
+def mixture():
+    """Arguments of the pass over a mixture, for dense rows in double precision only."""
+    per_center, per_feature = np.ones(N_CLUSTERS), np.ones(N_FEATURES)
+    per_pair, per_row = np.ones((N_CLUSTERS, N_ROWS)), np.ones(N_ROWS)
+    found = {"rows": dense(), "weights": per_row, "centers": np.ones((N_CLUSTERS, N_FEATURES))}
+    found |= dict.fromkeys(("heights", "precisions"), per_center) | {"along": per_pair}
+    found |= {"shape": np.inf, "power": 1.0, "uniform": 0.0, "cauchy": per_row}
+    found |= dict.fromkeys(("middle", "units"), per_feature)
+    found |= {"posteriors": np.ones((N_CLUSTERS + 2, N_ROWS)), "log_density": np.ones(N_ROWS)}
+    found |= {"masses": np.ones(N_CLUSTERS + 2)}
+    found |= {name: np.ones(N_CLUSTERS) for name in ("contrasts", "pulls", "squares")}
+    sums = {"pulled": np.ones((N_CLUSTERS, N_FEATURES)), "cauchy_sums": np.ones((3, N_FEATURES))}
+    return found | sums
+
+
+def test_the_pass_over_a_mixture_works():
+    given = mixture()
+    core.expect_mixture(**given)
+    np.testing.assert_allclose(given["posteriors"].sum(axis=0), 1)
+    core.expect_mixture(**given | {"along": None})
+
+
+@pytest.mark.parametrize("key", [k for k, v in mixture().items() if isinstance(v, np.ndarray)])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_arrays_of_a_mixture(key, change):
+    given = mixture()[key]
+    for axis in range(given.ndim):
+        shape = list(given.shape)
+        shape[axis] += change
+        with pytest.raises(ValueError, match="shape"):
+            core.expect_mixture(**mixture() | {key: np.ones(shape)})
+    for array in (given.astype("f4"), given[None], np.repeat(given, 2, axis=0)[::2]):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            core.expect_mixture(**mixture() | {key: array})
+
+
+def test_rows_and_numbers_of_a_mixture():
+    for wrong, text in [
+        ({"rows": csr()}, "dense"),
+        ({"shape": 0.0}, "shape="),
+        ({"shape": np.nan}, "shape="),
+        ({"power": 0.0}, "power="),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            core.expect_mixture(**mixture() | wrong)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        core.expect_mixture(**mixture() | {"rows": dense(np.float32)})
+
+
 def unaligned():
     """Doubles that begin one byte after a multiple of eight."""
     bytes_ = np.zeros(8 * N_ROWS * N_FEATURES + 16, np.uint8)

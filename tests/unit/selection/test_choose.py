@@ -111,6 +111,19 @@ def test_categories_filled_by_means_of_ones_are_no_clusters() -> None:
     assert select_n_clusters(X, random_state=0).n_clusters == 4
 
 
+@pytest.mark.parametrize("copies", [60, 100])
+def test_there_are_no_more_clusters_than_different_rows(copies: int) -> None:
+    places = np.random.default_rng(7).normal(size=(10, 2))
+    found = select_n_clusters(np.repeat(places, copies, axis=0))
+    assert found.n_clusters <= 10, found
+
+
+def test_two_different_rows_are_two_clusters() -> None:
+    X = np.repeat(np.array([[0.0, 1], [2, 5]]), [100, 50], axis=0)
+    assert select_n_clusters(X).n_clusters == 2
+    assert select_n_clusters(X[[0, -1]], sample_weight=[100, 50]).n_clusters == 2
+
+
 def test_uniform_clusters_are_not_divided() -> None:
     rng = np.random.RandomState(0)
     X = 2 * rng.uniform(-1, 1, size=(900, 2)) + 6 * np.eye(3, 2)[np.arange(900) % 3]

@@ -14,7 +14,6 @@ from sfumato._selection.components import (
     Components,
     axes_of,
     bic,
-    cluster_log_density,
     contrast,
     expect,
     fit,
@@ -60,20 +59,13 @@ def two(rows: Rows, shape: float = np.inf) -> Components:
     return Components(centers, np.array([0.5, 0.8]), np.array([0.5, 0.3]), outliers, shape)
 
 
-@pytest.mark.parametrize("shape", [np.inf, 3.0])
-def test_densities_are_those_of_scipy(rows: Rows, shape: float) -> None:
-    squares = ((rows.values - rows.values[0]) ** 2).sum(axis=1)
-    found = cluster_log_density(squares / 0.49, 3, shape) - 3 * np.log(0.7)
-    mean, cov = rows.values[0], 0.49 * np.eye(3)
-    law = multivariate_normal(mean, cov) if np.isinf(shape) else multivariate_t(mean, cov, df=shape)
-    assert_allclose(found, law.logpdf(rows.values))
-
-
 @pytest.mark.parametrize("power", [1.0, 2.0, 4.0])
 def test_lighter_tails_are_those_of_scipy(power: float) -> None:
-    places = np.linspace(-2, 2, 21)
-    law = gennorm(2 * power, scale=2 ** (1 / (2 * power)))
-    assert_allclose(cluster_log_density(places**2, 1, power=power), law.logpdf(places))
+    rows = rows_of(np.linspace(-1, 1, 21)[:, None])  # From -2 to 2 in its own unit.
+    nothing = Outliers(np.full(2, 1e-300), rows.middle, np.ones(1))
+    found = Components(np.zeros((1, 1)), np.array([0.9]), np.ones(1), nothing, power=power)
+    law = gennorm(2 * power, scale=0.9 * 2 ** (1 / (2 * power)))
+    assert_allclose(expect(rows, found).log_density, law.logpdf(rows.values[:, 0]))
 
 
 def long_pair(rows: Rows) -> tuple[Components, list[np.ndarray]]:
@@ -109,7 +101,8 @@ def test_long_components_have_the_density_of_their_covariance(rows: Rows) -> Non
 def test_merged_long_components_have_the_moments_of_both(rows: Rows) -> None:
     components, covariances = long_pair(rows)
     seen = expect(rows, components)
-    certain = seen._replace(posteriors=np.eye(4)[np.arange(len(rows.values)) % 2])
+    posteriors = np.eye(4)[np.arange(len(rows.values)) % 2]
+    certain = seen._replace(posteriors=posteriors, masses=posteriors.sum(axis=0))
     found = one_less(rows, certain)
     assert found.axes is not None
     assert found.size == 1
@@ -144,6 +137,13 @@ def test_light_tails_fit_a_square_better() -> None:
     start = two(rows)._replace(centers=rows.values[[0, 700]])
     found = [fit(rows, start._replace(power=power), 80).log_likelihood for power in (1.0, 2.0, 4.0)]
     assert min(found[1:]) > found[0] + 50
+
+
+def test_equal_rows_have_no_light_tails_either() -> None:
+    """Of a component of equal rows the squares are zero, and so is no power of them."""
+    rows = rows_of(np.repeat(np.array([[0.0, 0], [3, 1], [1, 4]]), [300, 200, 100], axis=0))
+    start = two(rows)._replace(centers=rows.values[[0, 599]], power=4.0)
+    assert np.isfinite(fit(rows, start, 20).log_likelihood)
 
 
 @pytest.mark.parametrize("kind", ["long", "square"])

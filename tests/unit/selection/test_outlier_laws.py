@@ -21,8 +21,10 @@ def cauchy_rows(reach: float, n_rows: int = 4000, n_columns: int = 2) -> Rows:
     return found
 
 
-def far_of(rows: Rows, outliers: Outliers) -> np.ndarray:
-    return np.asarray(((rows.values - outliers.location) / rows.spread) ** 2)
+def log_density(rows: Rows, law: Outliers) -> np.ndarray:
+    """Of the Cauchy law, with its share."""
+    nobody = Components.none(rows)._replace(outliers=law._replace(shares=law.shares * [1e-300, 1]))
+    return expect(rows, nobody).log_density
 
 
 def ball(rows: Rows, radius: float = 1.0) -> Holes:
@@ -37,8 +39,8 @@ def test_a_law_with_a_hole_is_a_density(reach: float) -> None:
     law = Outliers(np.array([0.25, 0.75]), rows.middle, np.array([1.5]), holes, 0.2)
     angles = np.linspace(-np.pi / 2, np.pi / 2, 200_001)[1:-1]
     places = law.location + np.tan(angles)[:, None]
-    everywhere = rows._replace(values=places)
-    logs = law.log_densities(everywhere, far_of(everywhere, law))[:, 1]
+    everywhere = rows._replace(values=places, weights=np.ones(len(places)))
+    logs = log_density(everywhere, law)
     mass = np.exp(logs) / np.cos(angles) ** 2
     assert mass.sum() * (angles[1] - angles[0]) == pytest.approx(0.75, rel=2e-3)
 
@@ -52,9 +54,9 @@ def test_points_fill_the_law_evenly(n_columns: int) -> None:
     share = (holes.distances(drawn) < holes.reach).mean()
     unit = rows._replace(spread=np.ones(n_columns))
     law = Outliers(np.array([0.5, 0.5]), np.zeros(n_columns), np.ones(n_columns), holes, 0.5)
-    far_away = unit._replace(values=np.full((1, n_columns), 1e3))
+    far_away = unit._replace(values=np.full((1, n_columns), 1e3), weights=np.ones(1))
     plain = law._replace(holes=ball(unit))
-    logs = [each.log_densities(far_away, far_of(far_away, law))[0, 1] for each in (law, plain)]
+    logs = [log_density(far_away, each)[0] for each in (law, plain)]
     assert 2 * (1 - np.exp(logs[1] - logs[0])) == pytest.approx(share, rel=0.03)
 
 
@@ -64,8 +66,7 @@ def test_a_hole_is_found_where_there_is_one() -> None:
         rows = cauchy_rows(reach)
         width = float(np.linalg.norm(rows.values - rows.middle, axis=1).min()) / 5 or 0.1
         law = Outliers(np.array([1e-9, 1 - 1e-9]), rows.middle, np.ones(2))
-        far = far_of(rows, law)
-        found = law.with_holes(rows, far, nothing[: len(rows.values)], ball(rows, width))
+        found = law.with_holes(rows, nothing[: len(rows.values)], ball(rows, width))
         assert (found is not None) == (reach > 0)
         if found is not None:
             assert found.holes.reach == 5.0
@@ -82,10 +83,12 @@ def test_missing_rows_do_not_widen_the_law() -> None:
     law = Outliers(np.array([0.001, 0.999]), rows.middle, 2 * unit, holes, 0.5)
     plain = fit(rows, Components.none(rows), 300).components.outliers
     found = law
+    weights = np.full(len(rows.values), 0.999)
     for _ in range(300):
-        found = found.fitted(
-            rows, far_of(rows, found), np.tile([1e-3, 0.999], (len(rows.values), 1))
-        )
+        far = found.far(rows) / found.scale**2
+        pulls = 2 * weights[:, None] / (1 + far)
+        sums = np.array([(pulls * each).sum(axis=0) for each in (1, rows.values, far)])
+        found = found.fitted(rows, len(weights) * np.array([1e-3, 0.999]), weights, sums)
     assert found.thin == THINNEST
     assert (0.9 * unit < found.scale).all()
     assert (found.scale < 1.4 * unit).all()
