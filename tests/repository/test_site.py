@@ -27,20 +27,27 @@ def reference():
 
 
 def blocks(path):
-    return re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+    """Code of a page, and the output that it shows below, if any."""
+    shown = r"^```python\n(.*?)^```(?:\n+```text\n(.*?)^```)?"
+    return re.findall(shown, path.read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDE, ids=lambda path: path.stem)
-def test_the_code_of_the_guide_runs(page, tmp_path, monkeypatch):
-    """From the first block to the last, as a reader would."""
-    code = "\n".join(blocks(page))
+def test_the_code_of_the_guide_runs(page, tmp_path, monkeypatch, capsys):
+    """From the first block to the last, as a reader would; "..." in an output is anything."""
+    parts = blocks(page)
+    assert parts
     for library in OTHER_LIBRARIES:
-        if re.search(rf"^(import|from) {library}\b", code, re.MULTILINE):
+        if any(re.search(rf"^(import|from) {library}\b", code, re.MULTILINE) for code, _ in parts):
             pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
-    assert code
-    exec(compile(code, page.name, "exec"), {"__name__": "guide"})
+    names = {"__name__": "guide"}
+    for code, output in parts:
+        capsys.readouterr()
+        exec(compile(code, page.name, "exec"), names)
+        expected = ".*".join(map(re.escape, output.split("...")))
+        assert not output or re.fullmatch(expected, capsys.readouterr().out, re.DOTALL)
 
 
 @pytest.mark.slow

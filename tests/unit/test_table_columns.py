@@ -93,3 +93,22 @@ def test_rare_categories_have_no_column() -> None:
     assert_array_equal(found.transform(frame)[-5:, 1:], 0)
     said = TablePreparer(categories=["street"]).fit(frame).decisions_.of("street")
     assert len(said.levels) == 20
+
+
+@pytest.mark.parametrize("unit", ["text", "s", "us"])
+def test_dates_too_far_away_to_be_believed_are_missing(unit: str) -> None:
+    days = pd.Series(pd.date_range("2020-01-31", periods=50)).dt.strftime("%Y-%m-%d")
+    days[:5] = ["9999-12-31", "0001-01-01", "2300-01-01", "1500-06-30", "9999-12-31"]
+    column = days if unit == "text" else days.to_numpy().astype(f"datetime64[{unit}]")
+    preparer = TablePreparer().fit(pd.DataFrame({"end": column, "x": np.sqrt(range(50))}))
+    decision = preparer.decisions_.of("end")
+    assert decision.kind == "date"
+    assert decision.missing == pytest.approx(0.1)
+
+
+def test_codes_that_look_like_dates_of_antiquity_are_identifiers() -> None:
+    rng = np.random.default_rng(0)
+    codes = [f"{number:08x}" for number in rng.integers(2**24, size=200)]
+    codes[0] = "00630407"  # The year 63, after ISO 8601.
+    preparer = TablePreparer().fit(pd.DataFrame({"id": codes, "x": rng.normal(size=200)}))
+    assert kinds(preparer)["id"] == "identifier"

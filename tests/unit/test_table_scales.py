@@ -67,6 +67,17 @@ def test_small_counts_do_not_weigh_more_than_other_columns() -> None:
     assert spreads[0] / spreads[1:].mean() > 0.8 * within
 
 
+def test_counts_that_are_mostly_zero_tell_a_cluster_that_has_many() -> None:
+    rng = np.random.default_rng(0)
+    place = rng.choice(3, p=[0.5, 0.3, 0.2], size=3000)
+    counts = np.sqrt(rng.poisson(np.array([0.3, 0.3, 16.0])[place]) + 3 / 8)
+    assert np.mean(counts == counts.min()) > 0.5
+    within = np.sqrt(np.mean([counts[place == k].var() for k in range(3)]))
+    other = 8.0 * (place == 1) + rng.normal(size=3000)
+    spreads = near_spreads(np.column_stack([counts, other]), np.random.default_rng(0))
+    assert spreads[0] / spreads[1] == pytest.approx(within, rel=0.5)
+
+
 @pytest.mark.parametrize("power", ["log", "sqrt", ""])
 def test_powers_are_found_within_clusters(power: str) -> None:
     rng = np.random.default_rng(0)

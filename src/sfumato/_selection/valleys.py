@@ -42,6 +42,9 @@ ROUNDS = 15
 RESOLUTION = 1e-3
 """Distance from the mode over the extent of the rows, at least: rows at the mode would otherwise
 have any density. Chosen by hand."""
+NEAR_LINE = 0.9
+"""Share of the rows of two components that are as near to the line between their centers as rows of
+others must be to count. Chosen by hand."""
 MODES = 40
 """Quantiles that are tried as the mode. Chosen by hand."""
 POWERS = np.array([0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30])
@@ -58,12 +61,14 @@ def cluster_of_components(rows: Rows, seen: Expectation) -> NDArray[np.intp]:
     relative = distances / (widths + widths.T)
     pairs = _neighbors(relative, clusters)
     least = LEAST_EVIDENCE - np.log(max(len(pairs), 1))  # Of many pairs, some are far off.
-    labels = seen.posteriors.argmax(axis=1)
-    for first, second in pairs:
-        known = clusters[first] == clusters[second]
-        index = np.flatnonzero((labels == first) | (labels == second))
-        if not known and _is_one(rows, seen, (first, second), index, least):
-            clusters[clusters == clusters[second]] = clusters[first]
+    own = seen.posteriors.argmax(axis=1)
+    before = None
+    while before is None or (clusters != before).any():
+        before = clusters.copy()
+        for first, second in pairs:
+            known = clusters[first] == clusters[second]
+            if not known and _is_one(rows, seen, own, clusters, (first, second), least):
+                clusters[clusters == clusters[second]] = clusters[first]
     alive = clusters >= 0
     clusters[alive] = np.unique(clusters[alive], return_inverse=True)[1]
     return clusters
@@ -89,11 +94,16 @@ def _neighbors(relative: Floats, clusters: NDArray[np.intp]) -> list[tuple[int, 
 
 
 def _is_one(
-    rows: Rows, seen: Expectation, pair: tuple[int, int], index: NDArray[np.intp], least: float
+    rows: Rows,
+    seen: Expectation,
+    own: NDArray[np.intp],
+    clusters: NDArray[np.intp],
+    pair: tuple[int, int],
+    least: float,
 ) -> bool:
     """Whether two components have no valley between them, by more than the least evidence.
 
-    ``index`` has the rows that belong to either.
+    ``own`` is the component of each row; those of outliers come after the last.
     """
     first, second = pair
     centers = seen.components.centers
@@ -102,17 +112,49 @@ def _is_one(
     distance = float(np.linalg.norm(centers[second] - centers[first]))
     if depth(distance, widths[first], widths[second]) > SHALLOW:
         return True
+    index = np.flatnonzero((own == first) | (own == second))
     if len(index) < 2:
         return False
-    posteriors = seen.posteriors[index][:, [first, second]]
-    share = np.clip(posteriors[:, 0] / posteriors.sum(axis=1), 1e-3, 1 - 1e-3)
-    weights = rows.weights[index]
+    both = seen.posteriors[index][:, [first, second]]
+    share = both[:, 0] / both.sum(axis=1)
     places = _along(rows, seen, first, second, index)
+    others, more = _between(rows, seen, own, clusters, pair, index)
+    index, places = np.append(index, others), np.append(places, more)
+    share = np.clip(np.append(share, more < distance / 2), 1e-3, 1 - 1e-3)
+    weights = rows.weights[index]
     evidence, has_valley = two_gaussians(places, weights, share)
     if evidence - one_gaussian(places, weights) < 1.5 * np.log(max(weights.sum(), 2)):
         return True  # By BIC, with three parameters more.
     evidence -= one_mode(places, weights)
     return evidence < (least if has_valley else -LEAST_EVIDENCE)
+
+
+def _between(
+    rows: Rows,
+    seen: Expectation,
+    own: NDArray[np.intp],
+    clusters: NDArray[np.intp],
+    pair: tuple[int, int],
+    index: NDArray[np.intp],
+) -> tuple[NDArray[np.intp], Floats]:
+    """Rows of other components of both clusters, between the centers and as near to the line.
+
+    Components of a cluster that is wide in several directions lie side by side, and have the rows
+    of each other's corners: between two of them, there would seem to be a valley.
+    """
+    mine = np.isin(clusters, clusters[list(pair)])
+    mine[list(pair)] = False
+    if not mine.any():
+        return np.empty(0, dtype=np.intp), np.empty(0)
+    begin, end = seen.components.centers[list(pair)]
+    length = float(np.linalg.norm(end - begin))
+    offsets = rows.values - begin
+    along = offsets @ (end - begin) / length
+    beside = np.einsum("ij,ij->i", offsets, offsets) - along**2
+    widest = np.quantile(beside[index], NEAR_LINE)
+    others = np.append(mine, [False, False])[own]
+    found = np.flatnonzero(others & (along > 0) & (along < length) & (beside <= widest))
+    return found, along[found]
 
 
 def _along(

@@ -40,8 +40,11 @@ COMPACT, COMPACT_RANGE = "%Y%m%d", (19_000_101, 21_001_231)
 TRIED, TRIED_FIRST = 1000, 20
 """Values to which formats of dates are tried, and values of which a format must read one to be
 tried to the others. Chosen by hand."""
-DAY = 86_400e9
-"""Nanoseconds of a day."""
+DAY = 86_400e6
+"""Microseconds of a day: unlike nanoseconds, they reach to any year that is written."""
+FIRST_DAY, LAST_DAY = -106_751, 106_751
+"""Days since 1970 between which dates are believed, those that pandas has in nanoseconds: from 1677
+to 2262. Others stand for none, as 9999-12-31 does for contracts without an end."""
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|uuid|guid|key|index)$)|[a-z](Id|ID)$")
 """Names of columns of numbers that identify rows, if all of them differ."""
 CODE = re.compile(
@@ -152,15 +155,16 @@ def booleans_of(series: Any) -> Floats:
 
 
 def dates_of(series: Any, date_format: str) -> Floats:
-    """Days since 1970 of dates in some format, NaN where there are none."""
+    """Days since 1970 of dates in some format, NaN where there are none, or none to believe."""
     import pandas as pd
 
     if not pd.api.types.is_datetime64_any_dtype(series.dtype):
         series = text_of(series)
     form = date_format or "ISO8601"
     found = pd.to_datetime(series, errors="coerce", format=form, utc=True)
-    nanoseconds = found.dt.as_unit("ns").astype(np.int64).to_numpy(dtype=np.float64)
-    return np.where(found.isna(), np.nan, nanoseconds / DAY)
+    days = found.dt.as_unit("us").astype(np.int64).to_numpy(dtype=np.float64) / DAY
+    known = ~found.isna().to_numpy() & (days >= FIRST_DAY) & (days <= LAST_DAY)
+    return np.where(known, days, np.nan)
 
 
 def find_kind(series: Any, forced: str | None = None, decimal: str = ".") -> Found:

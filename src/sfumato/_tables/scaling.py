@@ -43,8 +43,6 @@ ROUNDS = 15
 """Iterations of the scales. Chosen by hand: the last change is below 1 %."""
 PAIRED_ROWS, PAIRED_NUMBERS = 600, 10**7
 """Rows of which all pairs are taken, at most, and differences of all pairs. Chosen by hand."""
-COMMONEST = 0.5
-"""Share of one value above which the spread among near rows says nothing: most do not differ."""
 LEAST_SCALE = 0.1
 """Scale over the standard deviation of all rows, at least. Chosen by hand: clusters ten times
 farther apart than they are wide need no larger weight."""
@@ -136,8 +134,8 @@ def trimmed_deviation(values: Floats) -> float:
 def near_spreads(columns: Floats, rng: np.random.Generator) -> Floats:
     """Spread of each column among near rows, as a standard deviation.
 
-    Columns of repeated values get a jitter of their resolution. A column of which most rows have
-    one value, or that has a spike, gets its standard deviation.
+    Columns of repeated values get a jitter of their resolution, without which most near rows would
+    not differ. A column that has a spike gets its standard deviation.
 
     Parameters
     ----------
@@ -146,19 +144,12 @@ def near_spreads(columns: Floats, rng: np.random.Generator) -> Floats:
     rng : numpy.random.Generator
     """
     total = np.array([trimmed_deviation(column) for column in columns.T])
-    usual = np.array([_is_usual(column) for column in columns.T], dtype=bool)
+    usual = np.array([not has_spike(column[~np.isnan(column)]) for column in columns.T], dtype=bool)
     found = total.copy()
     if usual.any():
         rows = _complete(columns[:, usual] / total[usual], rng)
         found[usual] *= np.maximum(_nearest_pairs(rows), LEAST_SCALE)
     return found
-
-
-def _is_usual(column: Floats) -> bool:
-    """Whether no value is that of most rows, nor a spike."""
-    there = column[~np.isnan(column)]
-    _, counts = np.unique(there, return_counts=True)
-    return bool(counts.max() <= COMMONEST * counts.sum()) and not has_spike(there)
 
 
 def _complete(columns: Floats, rng: np.random.Generator) -> Floats:

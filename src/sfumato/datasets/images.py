@@ -289,9 +289,10 @@ def _caveat(name: str) -> str:
 def _advice(name: str, folders: list[Path]) -> str:
     """Which file is needed, where to put it, and where the set comes from."""
     facts = CATALOG[name]
+    places = "the folder" if len(folders) == 1 else "one of the folders"
     return (
         f"put one with the arrays {facts.form}, SHA-256 of their bytes {facts.sha256}"
-        f"{_published(name)}, into one of the folders {', '.join(map(str, folders))}. "
+        f"{_published(name)}, into {places} {', '.join(map(str, folders))}. "
         f"The set: {facts.home}; {facts.citation}"
     )
 

@@ -228,6 +228,8 @@ class Experiment:
         Whether the grid is small.
     named : bool
         Whether the user has named the data sets.
+    missing : sequence of str
+        Data sets that could not be had, and were left out.
     """
 
     sets: Sequence[str] = SETS
@@ -235,6 +237,7 @@ class Experiment:
     runs: int = RUNS
     quick: bool = False
     named: bool = False
+    missing: Sequence[str] = ()
 
     def cells(self) -> list[Cell]:
         """Cells of the tables and of the grid, seed by seed, so that all rows grow together."""

@@ -135,7 +135,7 @@ def checked(experiment: Experiment, warn: Callable[[str], None]) -> Experiment:
         )
     if missing and not experiment.named and DIGITS not in sets:
         sets.append(DIGITS)
-    return replace(experiment, sets=tuple(sets))
+    return replace(experiment, sets=tuple(sets), missing=tuple(missing))
 
 
 def _caveats(data: str) -> list[str]:

@@ -116,20 +116,19 @@ class Facts:
         """A name for each cluster from what sets it apart; empty if nothing does."""
         if self.image_shape is not None:
             return ["" for _ in self.sizes]
+        return [words.listed(self._called(traits)) for traits in self.ranked]
+
+    def _called(self, traits: list[Trait]) -> list[str]:
+        """Parts of the name of a cluster; of the categories of a column, one that it has."""
+        chosen: dict[str, Trait] = {}
+        for each in traits:
+            if abs(each.difference) >= words.NOTABLE:
+                before = chosen.setdefault(self.names[each.column], each)
+                if before.difference < 0 < each.difference:
+                    chosen[self.names[each.column]] = each
         return [
-            words.listed(
-                [
-                    words.trait(
-                        self.names[t.column],
-                        self.categories[t.column],
-                        t.difference,
-                        self.kind(t.column),
-                    )
-                    for t in traits[: words.NAMED_FEATURES]
-                    if abs(t.difference) >= words.NOTABLE
-                ]
-            )
-            for traits in self.ranked
+            words.trait(name, self.categories[t.column], t.difference, self.kind(t.column))
+            for name, t in list(chosen.items())[: words.NAMED_FEATURES]
         ]
 
     def in_units(self, rows: Floats) -> Floats:

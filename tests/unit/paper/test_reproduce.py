@@ -160,6 +160,7 @@ def test_a_page_without_a_network(tmp_path, monkeypatch, capsys):
     assert "Left out: orl." in told
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "digits" in page.lower()
+    assert "Left out, since the data could not be had: yale, orl." in page
 
 
 def test_results_of_other_grids_and_seeds_are_left_out(tmp_path):

@@ -87,6 +87,25 @@ def test_cards_name_the_clusters_by_what_sets_them_apart(customers, tmp_path):
     assert sizes == sfumato.describe(model, X).clusters["size"].tolist()
 
 
+def test_a_column_of_text_is_in_the_name_of_a_cluster_once(tmp_path):
+    import pandas as pd
+    from sklearn.pipeline import make_pipeline
+
+    rng = np.random.default_rng(0)
+    place = np.repeat([0, 1, 2], 300)
+    age = np.array([30, 60, 62])[place] + 2 * rng.normal(size=900)
+    visits = np.array([20, 21, 40])[place] + 2 * rng.normal(size=900)
+    plan = np.array(["bronze", "silver", "gold"])[place]
+    frame = pd.DataFrame({"age": age, "plan": plan, "visits": visits})
+    pipeline = make_pipeline(sfumato.TablePreparer(), sfumato.CappedREFCMFS(3, random_state=0))
+    text = written(pipeline.fit(frame), frame, tmp_path)
+    names = re.findall(r'class="name"><bdi>(.*?)</bdi>', text, re.DOTALL)
+    assert len(names) == 3
+    for name in names:
+        assert len(re.findall(r"plan: (?!not)", name)) == name.count("plan") == 1
+        assert "age" in name or "visits" in name
+
+
 def test_the_page_asks_for_nothing(customers, tmp_path):
     text = written(*customers, tmp_path, made.NAMES)
     page = Page(text)

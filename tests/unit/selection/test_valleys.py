@@ -97,3 +97,23 @@ def test_a_wide_component_around_a_narrow_one_is_none() -> None:
     widths = np.array([1.0, 6.0]) * seen.components.widths.min()
     seen = fit(rows, seen.components._replace(widths=widths), 20)
     assert sorted(cluster_of_components(rows, seen)) == [-1, 0]
+
+
+@pytest.mark.parametrize(("seed", "count"), [(1, 12), (4, 20), (5, 20), (5, 27)])
+def test_parts_of_a_cluster_that_is_wide_in_several_directions_are_one(
+    seed: int, count: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.vstack([rng.uniform(0, 9, size=(3000, 3)), 60 + rng.normal(size=(500, 3))])
+    places = np.array([1.5, 4.5, 7.5])
+    centers = np.stack(np.meshgrid(places, places, places), axis=-1).reshape(-1, 3)
+    centers = np.vstack([centers[rng.permutation(len(centers))[:count]], [[60.0] * 3]])
+    found = cluster_of_components(*seen_of(values, centers, 1.0))
+    assert found.tolist() == [0] * count + [1]
+
+
+def test_clusters_in_a_row_stay_apart_though_all_are_between_the_outer_ones() -> None:
+    rng = np.random.default_rng(0)
+    centers = np.column_stack([np.arange(0.0, 30, 6), np.zeros(5)])
+    values = rng.normal(size=(1000, 2)) + centers[np.arange(1000) % 5]
+    assert sorted(cluster_of_components(*seen_of(values, centers, 1.0))) == [0, 1, 2, 3, 4]
