@@ -240,6 +240,21 @@ def test_random_directions_among_topics_are_found(n_features, off_topic):
     assert adjusted_rand_score(truth[known], model.labels_[known]) > 0.98
 
 
+@pytest.mark.slow
+def test_small_topics_beside_off_topic_rows_keep_their_centers():
+    """In many dimensions two rows of a topic are farther apart than its radius."""
+    rng = np.random.default_rng(1)
+    sizes = np.repeat([20, 60, 120, 240], 8)
+    truth = np.concatenate([np.repeat(np.arange(32), sizes), np.full(500, -1)])
+    directions = rng.normal(size=(33, 768))
+    directions[-1] = 0
+    X = directions[truth] + 0.9 * rng.normal(size=(len(truth), 768))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model = CappedREFCMFS(32, random_state=0).fit(X)
+    assert max(model.outliers_[truth == k].mean() for k in range(32)) < 0.2
+    assert model.outliers_[truth < 0].mean() > 0.98
+
+
 def test_clean_topics_stay_as_they_are():
     X, truth = topics(64, 0.0)
     model = CappedREFCMFS(10, random_state=0).fit(X)
