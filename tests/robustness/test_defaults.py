@@ -1,5 +1,7 @@
 """Defaults that can be trusted: one answer for one data set, whatever the seed and the outliers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -214,6 +216,19 @@ def test_one_start_says_nothing_about_stability():
     assert model.stability_ is None
 
 
+def test_two_centers_in_one_large_cluster_are_not_returned_in_silence():
+    """Soft memberships pay less for them than for a center of a cluster a thirtieth as large."""
+    sample = make_blobs_with_outliers(
+        4000, 2, n_clusters=6, contamination=0.0, size_ratio=30.0, random_state=0
+    )
+    for seed in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnstableFitWarning)
+            model = REFCMFS(6, random_state=seed).fit(sample.data)
+        right = adjusted_rand_score(sample.target, model.labels_) > 0.98
+        assert right or model.stability_ < 0.9
+
+
 # Unit vectors.
 
 
@@ -253,6 +268,21 @@ def test_small_topics_beside_off_topic_rows_keep_their_centers():
     model = CappedREFCMFS(32, random_state=0).fit(X)
     assert max(model.outliers_[truth == k].mean() for k in range(32)) < 0.2
     assert model.outliers_[truth < 0].mean() > 0.98
+
+
+def test_topics_are_the_same_from_every_seed():
+    """Two that share a center are parted by dividing: a row would be too far from the others."""
+    rng = np.random.default_rng(2)
+    truth = rng.choice(40, 4000, p=rng.dirichlet(np.full(40, 5.0)))
+    directions = rng.normal(size=(40, 64))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    X = directions[truth] + 0.1 * rng.normal(size=(4000, 64))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for seed in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnstableFitWarning)
+            model = REFCMFS(40, random_state=seed).fit(X)
+        assert adjusted_rand_score(truth, model.labels_) > 0.995
 
 
 def test_clean_topics_stay_as_they_are():
