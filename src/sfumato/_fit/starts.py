@@ -137,7 +137,7 @@ def best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, f
     if not context.sizes:
         best, second = _compared(context, engine)
         stability = _stability(context, engine, best.descent.centers, second)
-        return best, _doubted(context, engine, best, stability)
+        return best, _doubted(context, engine, best.descent.centers, stability)
     if checkpoint is not None and checkpoint.tuned is not None:
         number, stability = checkpoint.tuned["final"], checkpoint.tuned["stability"]
         centers = checkpoint.states[number].centers
@@ -146,6 +146,7 @@ def best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, f
         number = context.plan.total + len(context.sizes)
         centers, second = _coarse_to_fine(context, engine)
         stability = _stability(context, engine, centers, second)
+        stability = _doubted(context, engine, centers, stability)
     if checkpoint is not None:
         checkpoint.tuned = {
             "loss": engine.problem.loss.get_params(),
@@ -161,7 +162,7 @@ def best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, f
     alone = len(context.sizes) == 1 and isinstance(engine, ResidentEngine)
     improved = _improvements(context, engine, number + 1) if alone else None
     best = run_starts([last], improved=improved)[0]
-    return best, _doubted(context, engine, best, stability)
+    return best, _doubted(context, engine, best.descent.centers, stability)
 
 
 def _coarse_to_fine(context: Context, engine: Engine) -> tuple[Floats, Floats | None]:
@@ -344,15 +345,18 @@ def _stability(
 
 
 def _doubted(
-    context: Context, engine: Engine, best: Start, stability: float | None
+    context: Context, engine: Engine, centers: Floats, stability: float | None
 ) -> float | None:
-    """Agreement of searches, or of the best start with what hard clusters prefer, if less."""
+    """Agreement of searches, or of centers with what hard clusters prefer, if less.
+
+    The doubts are counted once.
+    """
     if not context.doubts:
         return stability
     sample = engine.fixed_sample(sample_rows(context.n_clusters))
     labels, *others = (
-        sample.assign(each, memberships=False).labels
-        for each in (best.descent.centers, *context.doubts)
+        sample.assign(each, memberships=False).labels for each in (centers, *context.doubts)
     )
+    context.doubts.clear()
     agreements = [label_agreement(labels, each) for each in others]
     return min([*agreements, 1.0 if stability is None else stability])
