@@ -31,7 +31,11 @@ clusters and nothing else.
   that are. **false alarms**: share of the others that are. **lost**: the largest share of a true
   cluster that is called outliers. Medians of all seeds.
 - **stability**: `stability_`, the median. **warned**: number of seeds with a warning, by category.
+
+Cases that were not run again keep their rows of the page before, with a \\* behind the name.
 """
+KEPT = " \\*"
+"""Mark of a row that was not measured again."""
 
 
 def write_page(runs: Iterable[Run], sections: Mapping[str, Sequence[Case]], write: bool) -> str:
@@ -39,20 +43,37 @@ def write_page(runs: Iterable[Run], sections: Mapping[str, Sequence[Case]], writ
     found: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:
         found[run.cell.case, run.cell.method].append(run)
+    page = DOCS / "stability.md"
+    former = _former(page.read_text(encoding="utf-8")) if page.exists() else {}
     parts = [BEGIN, _machine()]
     for heading, cases in sections.items():
         for method in ("CappedREFCMFS", "REFCMFS"):
-            rows = [
-                _row(case.name, found[case.name, method], found.get((case.name, "oracle")))
-                for case in cases
-                if (case.name, method) in found
-            ]
+            title, rows = f"{heading}: {method}", []
+            for case in cases:
+                if (case.name, method) in found:
+                    oracle = found.get((case.name, "oracle"))
+                    rows.append(_row(case.name, found[case.name, method], oracle))
+                elif (title, case.name) in former:
+                    rows.append(former[title, case.name])
             if rows:
-                parts.append(_table(f"{heading}: {method}", rows))
+                parts.append(_table(title, rows))
     text = "\n".join(parts)
     if write:
-        (DOCS / "stability.md").write_text(text, encoding="utf-8")
+        page.write_text(text, encoding="utf-8")
     return text
+
+
+def _former(text: str) -> dict[tuple[str, str], list[str]]:
+    """Rows of a page, by the heading of their table and the name of their case, marked as kept."""
+    found = {}
+    for part in text.split("\n## ")[1:]:
+        heading, *lines = part.splitlines()
+        for line in lines:
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == len(HEAD) and cells[0] not in (HEAD[0], "---"):
+                name = cells[0].removesuffix(KEPT)
+                found[heading, name] = [name + KEPT, *cells[1:]]
+    return found
 
 
 def _machine() -> str:

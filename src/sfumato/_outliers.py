@@ -69,6 +69,8 @@ POINT_RADIUS = 1e-6
 MIN_DEVIATION = 1e-4
 """Robust standard deviation over the median, at least: rows at equal distances but for rounding are
 inside. Chosen by hand."""
+PAIR_DISTANCE = np.sqrt(2.0)
+"""Distance between two rows of a Gaussian cluster over that between a row and the center."""
 MAD_TO_SIGMA = 1.4826
 """Standard deviation of a normal variable over its median absolute deviation."""
 MIN_SPREAD_SHARE = 0.25

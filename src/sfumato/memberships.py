@@ -191,7 +191,7 @@ class Power(Membership):
 
     def resolve(self, n_clusters: int) -> Self:
         if not is_auto(self.fuzzifier):
-            advice = "use e.g. 1.1, or n_active=1 for hard memberships"
+            advice = "use e.g. 1.1, or 1.001 for nearly hard memberships"
             require_number("fuzzifier", self.fuzzifier, above=1, advice=advice, finite=True)
         return type(self)(resolve_n_active(self.n_active, n_clusters), self.fuzzifier)
 

@@ -101,6 +101,17 @@ def test_all_estimators_have_one_dimension(name):
 
 
 @every_model
+def test_wide_rows_have_one_dimension(name):
+    """Rows are projected onto as many coordinates as there are rows; clusters have more."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4, 1500))[np.arange(80) % 4] + 2 * rng.normal(size=(80, 1500))
+    degree = 2 if name in ("SimREFCMFS", "FuzzyCMeans") else 1
+    found = (fuzzifier(name, X, 4) - 1) / degree
+    assert found == pytest.approx(fuzzifier("REFCMFS", X, 4) - 1, rel=1e-6)
+    assert found < 1 / 400
+
+
+@every_model
 def test_a_weight_of_three_is_three_copies_of_a_row(name):
     X = blobs_among("uniform", 0.05, n_rows=1200).data
     expected = fuzzifier(name, np.repeat(X, 3, axis=0))
@@ -214,6 +225,17 @@ def test_one_start_says_nothing_about_stability():
     assert model.stability_ is None
 
 
+def test_two_centers_in_one_large_cluster_are_not_returned_in_silence():
+    """Soft memberships pay less for them than for a center of a cluster a thirtieth as large."""
+    sample = make_blobs_with_outliers(
+        4000, 2, n_clusters=6, contamination=0.0, size_ratio=30.0, random_state=0
+    )
+    for seed in range(4):
+        model = REFCMFS(6, random_state=seed).fit(sample.data)
+        right = adjusted_rand_score(sample.target, model.labels_) > 0.98
+        assert right or model.stability_ < 0.9
+
+
 # Unit vectors.
 
 
@@ -238,6 +260,34 @@ def test_random_directions_among_topics_are_found(n_features, off_topic):
     assert model.outliers_[truth >= 0].mean() <= 0.03
     known = truth >= 0
     assert adjusted_rand_score(truth[known], model.labels_[known]) > 0.98
+
+
+@pytest.mark.slow
+def test_small_topics_beside_off_topic_rows_keep_their_centers():
+    """In many dimensions two rows of a topic are farther apart than its radius."""
+    rng = np.random.default_rng(1)
+    sizes = np.repeat([20, 60, 120, 240], 8)
+    truth = np.concatenate([np.repeat(np.arange(32), sizes), np.full(500, -1)])
+    directions = rng.normal(size=(33, 768))
+    directions[-1] = 0
+    X = directions[truth] + 0.9 * rng.normal(size=(len(truth), 768))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model = CappedREFCMFS(32, random_state=0).fit(X)
+    assert max(model.outliers_[truth == k].mean() for k in range(32)) < 0.2
+    assert model.outliers_[truth < 0].mean() > 0.98
+
+
+def test_topics_are_the_same_from_every_seed():
+    """Two that share a center are parted by dividing: a row would be too far from the others."""
+    rng = np.random.default_rng(2)
+    truth = rng.choice(40, 4000, p=rng.dirichlet(np.full(40, 5.0)))
+    directions = rng.normal(size=(40, 64))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    X = directions[truth] + 0.1 * rng.normal(size=(4000, 64))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for seed in range(3):
+        model = REFCMFS(40, random_state=seed).fit(X)
+        assert adjusted_rand_score(truth, model.labels_) > 0.995
 
 
 def test_clean_topics_stay_as_they_are():

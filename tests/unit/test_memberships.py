@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sfumato import Hard, Power, Simplex
+from sfumato import REFCMFS, FuzzyCMeans, Hard, Power, Simplex
 from sfumato.memberships import row_gamma
 from tests.catalogue import (
     EVERY_POWER,
@@ -332,3 +332,10 @@ def test_a_rule_is_tuned_by_what_it_names():
             tuned(losses, weights)
     with pytest.raises(TypeError, match="no parameter that depends on the dimension"):
         sparse.tuned_to_dimension(4, degree=2)
+
+
+@pytest.mark.parametrize("model", [REFCMFS(2, fuzzifier=1), FuzzyCMeans(2, fuzzifier=1)], ids=repr)
+def test_advice_names_only_parameters_that_there_are(model):
+    with pytest.raises(ValueError, match="fuzzifier=1 must be larger than 1") as caught:
+        model.fit([[0.0], [1.0], [2.0]])
+    assert "n_active" not in str(caught.value)

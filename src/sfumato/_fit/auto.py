@@ -65,7 +65,9 @@ def tune(
         losses = problem.loss.value(pilot.sample.distances(pilot.centers).astype(np.float64) ** 2)
         weights = pilot.sample.data.weights_or_ones()
         return Tuned(replace(problem, membership=rule.tuned_to_losses(losses, weights)))
-    found = initializer.intrinsic or intrinsic_dimension(engine, n_clusters, n_features)
+    found = initializer.intrinsic
+    if found is None or n_features not in (None, engine.n_features):
+        found = intrinsic_dimension(engine, n_clusters, n_features)
     dimension = found.dimension
     tuned = _keeping_clusters(problem, dimension, initializer)
     clipped = "upper" if found.limited else "lower" if dimension == MAX_DIMENSION else None

@@ -239,7 +239,7 @@ def _about_clusters(
     # Of two centers in one place, the second is nearest to no row.
     empty = np.setdiff1d(nearly_empty(rows), pairs[:, 1])
     if len(empty):
-        yield empty_clusters(empty, rows)
+        yield empty_clusters(empty, rows, result.engine.problem.loss.bounded)
 
 
 def collapse(sample: ResidentEngine, seen: Assignment) -> FitWarning | None:
@@ -310,11 +310,14 @@ def few_rows(count: int, n_clusters: int) -> FitWarning:
     return FitWarning(FewRowsWarning, message)
 
 
-def empty_clusters(empty: NDArray[np.intp], rows: NDArray[np.integer]) -> FitWarning:
+def empty_clusters(
+    empty: NDArray[np.intp], rows: NDArray[np.integer], bounded: bool = False
+) -> FitWarning:
     """Warning about clusters with no rows, or almost none."""
     counts = [{0: "no row", 1: "1 row"}.get(int(rows[k]), f"{rows[k]} rows") for k in empty]
     have = _listed([f"cluster {k} has {each}" for k, each in zip(empty, counts, strict=True)])
-    outliers = "; if these rows are outliers, use CappedREFCMFS" if rows[empty].any() else ""
+    advised = rows[empty].any() and not bounded
+    outliers = "; if these rows are outliers, use CappedREFCMFS" if advised else ""
     message = Message(
         f"{have}, where an average one has {rows.mean():.0f}; use ",
         Option("n_clusters", max(1, len(rows) - len(empty))),

@@ -112,7 +112,7 @@ def fit(
         given,
         lambda centers: attributes(full, projection.lift(centers)),
     ).begin()
-    context = Context(estimator, initializer, plan, sizes, rng, file, task)
+    context = Context(estimator, initializer, plan, sizes, rng, file, task, [])
     best, stability = best_start(context, engine, tuned)
     stopped = best.descent.outcome is StopReason.STOPPED_BY_CALLBACK
     if file is not None and not stopped:  # A stopped start can be resumed from the last state.

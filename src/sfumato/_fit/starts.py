@@ -28,6 +28,7 @@ from sfumato._problem import Problem
 from sfumato._solvers.acceleration import resolve_acceleration
 from sfumato._solvers.descent import LARGEST_ROUNDING, Descent, Stopping, solve
 from sfumato._solvers.exchange import exchange
+from sfumato._solvers.rearrange import HARD_FIT, rearrange
 from sfumato._solvers.refill import all_in_one_place, refill
 from sfumato._solvers.restarts import Plan, Start, label_agreement, run_starts
 from sfumato._typing import Floats
@@ -49,10 +50,6 @@ about what stopping leaves open. Chosen by hand."""
 UNRESOLVED = 2.0
 """Standard errors up to which a sample cannot tell which of two starts is better. Chosen by
 hand."""
-HARD_FIT = Stopping(max_iter=3, tol=1e-3)
-"""Hard iterations after an exchange: they take the new centers, which are rows, to the middle of
-their clusters, from where soft memberships of larger clusters do not pull them away. Chosen by
-hand."""
 TRIAL = Stopping(max_iter=10, tol=1e-3)
 """Iterations and relative tolerance after which exchanged centers are judged on a sample. Chosen by
 hand."""
@@ -71,6 +68,8 @@ class Context(NamedTuple):
     rng : numpy.random.RandomState
     checkpoint : Checkpoint or None
     task : FitTask
+    doubts : list of ndarray
+        Centers at which hard clusters cost less than at those found, and soft ones more.
     """
 
     estimator: Any
@@ -80,6 +79,7 @@ class Context(NamedTuple):
     rng: np.random.RandomState
     checkpoint: Checkpoint | None
     task: FitTask
+    doubts: list[Floats]
 
     @property
     def n_clusters(self) -> int:
@@ -136,7 +136,8 @@ def best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, f
     checkpoint = context.checkpoint
     if not context.sizes:
         best, second = _compared(context, engine)
-        return best, _stability(context, engine, best.descent.centers, second)
+        stability = _stability(context, engine, best.descent.centers, second)
+        return best, _doubted(context, engine, best.descent.centers, stability)
     if checkpoint is not None and checkpoint.tuned is not None:
         number, stability = checkpoint.tuned["final"], checkpoint.tuned["stability"]
         centers = checkpoint.states[number].centers
@@ -145,6 +146,7 @@ def best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, f
         number = context.plan.total + len(context.sizes)
         centers, second = _coarse_to_fine(context, engine)
         stability = _stability(context, engine, centers, second)
+        stability = _doubted(context, engine, centers, stability)
     if checkpoint is not None:
         checkpoint.tuned = {
             "loss": engine.problem.loss.get_params(),
@@ -159,7 +161,8 @@ def best_start(context: Context, engine: Engine, tuned: Tuned) -> tuple[Start, f
     last.descent.refill = refill
     alone = len(context.sizes) == 1 and isinstance(engine, ResidentEngine)
     improved = _improvements(context, engine, number + 1) if alone else None
-    return run_starts([last], improved=improved)[0], stability
+    best = run_starts([last], improved=improved)[0]
+    return best, _doubted(context, engine, best.descent.centers, stability)
 
 
 def _coarse_to_fine(context: Context, engine: Engine) -> tuple[Floats, Floats | None]:
@@ -234,7 +237,7 @@ def _improvements(
         number = next(numbers, None)
         if number is None:
             return None
-        centers = _better(engine, best.descent.centers, rng)
+        centers = _better(context, engine, best.descent.centers, rng)
         if centers is None:
             return None
         start = context.descent(engine, centers, number, f"start {number}", tol)
@@ -244,17 +247,26 @@ def _improvements(
     return improved
 
 
-def _better(engine: Engine, centers: Floats, rng: np.random.RandomState) -> Floats | None:
-    """Centers of which some were exchanged, if that lowers the objective on a sample."""
+def _better(
+    context: Context, engine: Engine, centers: Floats, rng: np.random.RandomState
+) -> Floats | None:
+    """Centers of which some were moved, if that lowers the objective on a sample.
+
+    Moves lower the total loss of hard clusters. Two centers in one large cluster may cost soft ones
+    less than one there, and one in a small cluster: then there is a doubt.
+    """
     sample = engine.fixed_sample(sample_rows(len(centers)))
     seen = sample.assign(centers, distances=True, memberships=False)
     if all_in_one_place(centers, sample, seen):
         return None
-    found = _exchanged(sample, centers, rng)
+    found = rearrange(sample.with_problem(Problem(sample.problem.loss, Hard())), centers, rng)
     if found is centers:
         return None
     without, trial = (solve(sample, each, TRIAL) for each in (centers, found))
-    return trial.centers if trial.objective < (1 - LARGEST_ROUNDING) * without.objective else None
+    if trial.objective < (1 - LARGEST_ROUNDING) * without.objective:
+        return trial.centers
+    context.doubts.append(trial.centers)
+    return None
 
 
 def _exchanged(engine: Engine, centers: Floats, rng: np.random.RandomState) -> Floats:
@@ -330,3 +342,21 @@ def _stability(
     sample = engine.fixed_sample(sample_rows(len(centers)))
     labels = (sample.assign(each, memberships=False).labels for each in (centers, others))
     return label_agreement(*labels)
+
+
+def _doubted(
+    context: Context, engine: Engine, centers: Floats, stability: float | None
+) -> float | None:
+    """Agreement of searches, or of centers with what hard clusters prefer, if less.
+
+    The doubts are counted once.
+    """
+    if not context.doubts:
+        return stability
+    sample = engine.fixed_sample(sample_rows(context.n_clusters))
+    labels, *others = (
+        sample.assign(each, memberships=False).labels for each in (centers, *context.doubts)
+    )
+    context.doubts.clear()
+    agreements = [label_agreement(labels, each) for each in others]
+    return min([*agreements, 1.0 if stability is None else stability])

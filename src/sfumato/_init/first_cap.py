@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from sfumato._engines.base import ResidentEngine
-from sfumato._init.short_fits import PAIR_DISTANCE
-from sfumato._outliers import row_weight
+from sfumato._outliers import PAIR_DISTANCE, row_weight
 from sfumato._sampling import draw
 from sfumato._typing import Floats
 

@@ -27,14 +27,9 @@ from sfumato._init.clean import CAP_DEVIATIONS
 from sfumato._init.dimension import Intrinsic
 from sfumato._init.first_cap import CORE_SHARE
 from sfumato._init.likelihood import Classified, OutlierDensity, classify
-from sfumato._init.short_fits import (
-    PAIR_DISTANCE,
-    SHORT_FIT,
-    at_cap,
-    capped_fit,
-)
+from sfumato._init.short_fits import SHORT_FIT, at_cap, capped_fit
 from sfumato._mixture import Background, chi_median, gaussian_log_density
-from sfumato._outliers import RADIUS_DEVIATIONS, row_weight, trimmed_radii
+from sfumato._outliers import PAIR_DISTANCE, RADIUS_DEVIATIONS, row_weight, trimmed_radii
 from sfumato._problem import Problem
 from sfumato._sampling import draw
 from sfumato._solvers.descent import solve
@@ -65,8 +60,10 @@ SCATTERED_WIDTH, SCATTERED_EXCESS, SCATTERED_ROWS = 0.8, 1.25, 2.0
 rows over those of an average cluster, from which on it may be one of scattered rows. Chosen by
 hand: 1 and 1.6 for unit vectors in any direction, below 1.2 for clusters of data without gaps; one
 of six clusters can be so wide that it surrounds the others, but has no more rows than they."""
-CANDIDATES = 40
-"""Rows of which the best becomes an additional center. Chosen by hand."""
+CANDIDATES, MOST_CANDIDATES = 40, 256
+"""Rows of which the best becomes an additional center: 40, or among the outliers as many as take no
+longer than 40 among all rows, 256 at most, so that a cluster of a few rows is seen. Chosen by
+hand."""
 MIN_GROUP = 8
 """Rows of a group at least, into which a center is put. Chosen by hand."""
 DIVIDED = 3
@@ -307,8 +304,10 @@ def extended(
     outlying = np.flatnonzero(candidate.classified.outlying)
     if candidate.count(outlying) >= MIN_GROUP:
         group = candidate.setting.sample.only(outlying)
+        share = float(candidate.weights[outlying].sum() / candidate.weights.sum())
+        count = min(int(CANDIDATES / share), MOST_CANDIDATES)
         for reach in sorted({min(typical, cap), cap}):
-            yield np.vstack([centers, _densest(group, reach, rng)]), cap
+            yield np.vstack([centers, _densest(group, reach, rng, count)]), cap
         if settle:
             middle = _densest(group, np.inf, rng)
             yield np.vstack([centers, middle]), np.fmax(cap, _radius(group, middle))
@@ -323,9 +322,11 @@ def extended(
             yield np.vstack([np.delete(centers, k, axis=0), two]), cap
 
 
-def _densest(group: ResidentEngine, reach: float, rng: np.random.RandomState) -> Floats:
+def _densest(
+    group: ResidentEngine, reach: float, rng: np.random.RandomState, count: int = CANDIDATES
+) -> Floats:
     """Center of the densest place among some rows, of shape (1, n_features)."""
-    rows = group.take(draw(group.data.weights_or_ones(), group.order(), CANDIDATES, rng))
+    rows = group.take(draw(group.data.weights_or_ones(), group.order(), count, rng))
     wide = at_cap(group, PAIR_DISTANCE * reach)
     costs = np.full(group.n_rows, np.inf, dtype=group.dtype)
     seed = rows[[int(np.argmin(wide.candidate_costs(costs, rows)))]]

@@ -6,6 +6,7 @@ import numpy as np
 
 from sfumato._engines.base import ResidentEngine
 from sfumato._init.base import greedy_seeds
+from sfumato._outliers import PAIR_DISTANCE
 from sfumato._problem import Problem
 from sfumato._sampling import draw
 from sfumato._solvers.descent import Solution, Stopping, solve
@@ -16,8 +17,6 @@ from sfumato.memberships import Hard
 SEED_CANDIDATES = 20
 """Rows drawn for each seed, of which the best is taken. Chosen by hand: enough that some are not
 outliers."""
-PAIR_DISTANCE = np.sqrt(2.0)
-"""Distance between two rows of a Gaussian cluster over that between a row and the center."""
 SHORT_FIT = Stopping(max_iter=3, tol=1e-3)
 """Iterations and relative tolerance of each stage of a short fit. Chosen by hand."""
 

@@ -55,19 +55,13 @@ def exchange(
     n_clusters = len(centers)
     if n_clusters == 1 or engine.n_rows * n_clusters > MAX_TABLE:
         return centers
-    weights, order = engine.data.weights_or_ones(), engine.order()
-    losses = _losses(engine, centers)[0]
+    weights = engine.data.weights_or_ones()
+    losses = table_of_losses(engine, centers)[0]
     for _ in range(MAX_EXCHANGED):
         labels, nearest, second = _two_smallest(losses)
-        beyond = weights * (nearest > cap)
         if not (weights * nearest).any():
             break
-        drawn = draw(weights, order, CANDIDATES_BY_COST, rng, nearest)
-        if np.isinf(cap):
-            far = (nearest / nearest.max()) ** FAR_POWER
-            drawn = np.concatenate([drawn, draw(weights, order, FAR_CANDIDATES, rng, far)])
-        elif beyond.any():
-            drawn = np.concatenate([drawn, draw(beyond, order, CANDIDATES_BEYOND, rng)])
+        drawn = _drawn(engine, nearest, rng, cap)
         candidates, new, totals = _promising(engine, drawn, nearest)
         if not len(candidates):
             break
@@ -82,6 +76,32 @@ def exchange(
         centers[worst] = candidates[best]
         losses[:, worst] = new[:, best]
     return centers
+
+
+def promising_rows(
+    engine: ResidentEngine, nearest: Floats, rng: np.random.RandomState
+) -> tuple[Floats, Floats]:
+    """Rows that lower the total loss most as additional centers, of some, and their losses.
+
+    ``nearest`` is the loss of each row to its nearest center.
+    """
+    drawn = _drawn(engine, nearest, rng)
+    return _promising(engine, drawn, nearest)[:2]
+
+
+def _drawn(
+    engine: ResidentEngine, nearest: Floats, rng: np.random.RandomState, cap: float = np.inf
+) -> NDArray[np.integer]:
+    """Rows that are tried as centers, drawn by their losses, and far ones or those beyond a cap."""
+    weights, order = engine.data.weights_or_ones(), engine.order()
+    drawn = draw(weights, order, CANDIDATES_BY_COST, rng, nearest)
+    beyond = weights * (nearest > cap)
+    if np.isinf(cap):
+        far = (nearest / nearest.max()) ** FAR_POWER
+        return np.concatenate([drawn, draw(weights, order, FAR_CANDIDATES, rng, far)])
+    if beyond.any():
+        return np.concatenate([drawn, draw(beyond, order, CANDIDATES_BEYOND, rng)])
+    return drawn
 
 
 def _two_smallest(losses: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
@@ -100,7 +120,7 @@ def _promising(
     A lone row is none: a center there would stay for ever, and hold a cluster of one row.
     """
     candidates = engine.take(drawn)
-    new, totals = _losses(engine, candidates, nearest)
+    new, totals = table_of_losses(engine, candidates, nearest)
     weights = engine.data.weights_or_ones()
     enough = MIN_CLUSTER_ROWS * row_weight(weights)
     ordered = np.argsort(totals, kind="stable")
@@ -109,7 +129,7 @@ def _promising(
     return candidates[best], new[:, best], totals[best]
 
 
-def _losses(
+def table_of_losses(
     engine: ResidentEngine, centers: Floats, costs: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Losses of all rows to all centers, and per center the total of these or of lower costs."""

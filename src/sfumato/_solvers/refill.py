@@ -8,6 +8,8 @@ found on a sample in memory, which for data of moderate size is all rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
@@ -15,7 +17,7 @@ from scipy.spatial.distance import cdist
 from sfumato._engines.base import Assignment, Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedEngine
 from sfumato._engines.passes import CountRows, rows_within_cutoff
-from sfumato._outliers import MIN_CLUSTER_ROWS, sample_rows
+from sfumato._outliers import MIN_CLUSTER_ROWS, PAIR_DISTANCE, sample_rows
 from sfumato._sampling import draw
 from sfumato._solvers.descent import LARGEST_ROUNDING, Stopping, solve
 from sfumato._typing import Floats
@@ -32,11 +34,17 @@ SAME_PLACE = 0.01
 one place. Chosen by hand: halves of one cluster are farther apart than 1."""
 MAX_TABLE = 1 << 22
 """Distances between centers computed at a time: 32 MB in double precision. Chosen by hand."""
-CANDIDATES = 32
-"""Rows that are tried as the new place of a center, drawn in proportion to their losses. Chosen by
-hand: of 32, some lie in a cluster without a center even if most losses are those of outliers."""
-TRIAL = Stopping(max_iter=10, tol=1e-3)
-"""Iterations and relative tolerance after which a move is judged on the sample. Chosen by hand."""
+CANDIDATES, CANDIDATES_BEYOND = 32, 256
+"""Rows that are tried as the new place of a center: some drawn in proportion to their losses, and
+of a bounded loss more from the rows beyond its cutoff, among which a cluster without a center may
+be a small part. Chosen by hand: of 32, some lie in such a cluster even if most losses are those of
+outliers."""
+TO_MIDDLE = Stopping(max_iter=3, tol=0)
+"""Iterations of the way from a row to the middle of its cluster, under a bounded loss. Chosen by
+hand."""
+TRIAL = Stopping(max_iter=10, tol=1e-5)
+"""Iterations and relative tolerance after which a move is judged on the sample. Chosen by hand: a
+small cluster among many is a thousandth of the objective."""
 
 
 def rows_per_cluster(
@@ -107,6 +115,9 @@ def refill(engine: Engine, centers: Floats) -> tuple[Floats, tuple[int, ...]] | 
     sample tell whether a move lowers the objective more than the same iterations without it. All
     such clusters are moved together, or else the first one alone. If all centers are in one place,
     none is moved.
+
+    Under a bounded loss the new place is found with a larger cutoff: it is a row, and other rows of
+    its cluster are farther from it than from the center that they get.
     """
     sample = engine.fixed_sample(sample_rows(len(centers)))
     seen = sample.assign(centers, distances=True, memberships=False)
@@ -117,12 +128,24 @@ def refill(engine: Engine, centers: Floats) -> tuple[Floats, tuple[int, ...]] | 
     if not len(empty) or all_in_one_place(centers, sample, seen):
         return None
     without = solve(sample, centers, TRIAL).objective
+    wide = _with_wide_cutoff(sample)
     for which in (empty, empty[:1]) if len(empty) > 1 else (empty,):
-        start, moved = _moved(sample, centers, which)
+        start, moved = _moved(wide, centers, which)
+        if wide is not sample:
+            start[moved] = solve(wide, start, TO_MIDDLE).centers[moved]
         trial = solve(sample, start, TRIAL)
         if len(moved) and trial.objective < (1 - LARGEST_ROUNDING) * without:
             return trial.centers, tuple(map(int, moved))
     return None
+
+
+def _with_wide_cutoff(sample: ResidentEngine) -> ResidentEngine:
+    """Engine that counts rows as far from a row of their cluster as others are from its center."""
+    problem = sample.problem
+    if not np.isfinite(problem.loss.cutoff):
+        return sample
+    wide = problem.loss.with_cutoff(float(PAIR_DISTANCE * problem.loss.cutoff))
+    return sample.with_problem(replace(problem, loss=wide))
 
 
 def _moved(
@@ -145,6 +168,9 @@ def _moved(
         if finite and not (weights * costs).any():
             return centers, which[:number]  # Every row lies on a center already.
         drawn = draw(weights, order, CANDIDATES, rng, costs if finite else None)
+        if np.isfinite(sample.problem.loss.cutoff):
+            beyond = weights * (costs == costs[weights > 0].max())  # There all losses are the same.
+            drawn = np.concatenate([drawn, draw(beyond, order, CANDIDATES_BEYOND, rng)])
         candidates = sample.take(drawn)
         best = int(np.argmin(sample.candidate_costs(costs, candidates)))
         centers[k] = candidates[best]

@@ -109,8 +109,9 @@ class FuzzyClustering(BaseFuzzyClustering):
         has moved the centers of a fit.
     stability_ : float or None
         Agreement of the best two independent searches for clusters, the adjusted Rand index of
-        their labels: 1 if they are the same. None if there was one start. Below 0.9 there is a
-        warning.
+        their labels: 1 if they are the same. With ``n_init="auto"``, also with clusters that would
+        have a lower total loss under hard memberships. None if there was one start. Below 0.9
+        there is a warning.
     loss_, membership_ : Loss, Membership
         Loss and membership rule with every parameter a number.
     cap_ : float

@@ -5,6 +5,7 @@ Processes that are killed are in ``test_resume.py``; here a pass raises an excep
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 from sfumato import REFCMFS, Capped, CappedREFCMFS, FuzzyClustering, Power
 from sfumato._engines.chunked import ChunkedEngine
 from sfumato._fit import checkpoint as checkpoints
+from sfumato.datasets import make_blobs_with_outliers
+from sfumato.exceptions import UnstableFitWarning
 from sfumato.streams import stream
 from tests.catalogue import blobs
 from tests.contract.estimators import every_estimator
@@ -197,6 +200,26 @@ def test_passes_are_saved(
     assert sweeps.during(resumable) <= min(5 + exchanges, total - 1)
     # From a fit that has ended: the assignment alone, beside seeding.
     assert sweeps.during(resumable) <= 3 + exchanges
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_stability_is_that_of_a_fit_in_one_go(share: float, sweeps: Sweeps, tmp_path: Path) -> None:
+    """Also where it is low because of what hard clusters would prefer, found before the end."""
+    rows = make_blobs_with_outliers(
+        9000, 2, n_clusters=6, contamination=0.0, size_ratio=30.0, random_state=0
+    ).data
+
+    def fit(**options: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnstableFitWarning)
+            return REFCMFS(6, random_state=0, **options).fit(rows)
+
+    whole: list[Any] = []
+    total = sweeps.during(lambda: whole.append(fit()))
+    sweeps.interrupt(lambda: fit(checkpoint=tmp_path / "state"), int(share * total))
+    resumed = fit(checkpoint=tmp_path / "state")
+    assert resumed.stability_ == whole[0].stability_ < 0.9
+    assert (resumed.cluster_centers_ == whole[0].cluster_centers_).all()
 
 
 def test_an_interruption_before_the_first_state_leaves_no_file(

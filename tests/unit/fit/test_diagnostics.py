@@ -127,6 +127,12 @@ def test_the_message_about_empty_clusters() -> None:
     assert said.message.startswith("cluster 0 has no row, cluster 2 has 2 rows, where")
 
 
+def test_a_bounded_loss_is_not_told_to_be_one() -> None:
+    rows = np.array([400, 1, 399])
+    said = [str(empty_clusters(np.array([1]), rows, bounded)) for bounded in (False, True)]
+    assert ["CappedREFCMFS" in each for each in said] == [True, False]
+
+
 def test_centers_in_one_place_are_said() -> None:
     X = apart(n_clusters=2, n_rows=300)
     model = FuzzyCMeans(3, fuzzifier=3.0, random_state=0, tol=1e-12, max_iter=5000)

@@ -175,6 +175,19 @@ def test_two_clusters_that_share_a_center_are_parted():
     assert (cdist(centers, found.centers).min(axis=1) < 0.6).all()
 
 
+def test_a_small_cluster_among_many_outliers_gets_the_center_of_an_outlier():
+    """It is a twentieth of the rows without a cluster."""
+    rng = np.random.default_rng(0)
+    centers = 2 * rng.normal(size=(21, 100))
+    X = np.repeat(centers, [60] * 20 + [20], axis=0) + rng.normal(size=(1220, 100))
+    far = 2 * rng.normal(size=(380, 100))
+    setting = setting_of(np.concatenate([X, far]), 21)
+    poor = Candidate(setting, np.vstack([centers[:20], far[:1]]), 11.5)
+    for seed in range(8):
+        found = improved(poor, np.random.RandomState(seed), settle=True)
+        assert cdist(centers, found.centers).min(axis=1).max() < 5
+
+
 def test_nothing_is_improved_where_nothing_is_wrong():
     candidate = searched(clusters(SQUARE, [300] * 4)[0], 4)
     assert improved(candidate, np.random.RandomState(0), settle=True) is candidate

@@ -85,6 +85,28 @@ def test_a_center_on_an_outlier_is_moved_only_if_the_objective_falls() -> None:
     assert 1 in rows_per_cluster(engine, kept.centers)
 
 
+@every_engine
+@pytest.mark.parametrize("n_features", [2, 200])
+def test_under_a_cap_a_center_on_an_outlier_is_moved_to_a_cluster(
+    engine_name: str, n_features: int
+) -> None:
+    """Rows of a cluster are farther from each other than the cap, in many dimensions all of them,
+    and few of the rows beyond the cap are of the cluster."""
+    rng = np.random.default_rng(0)
+    middles = 60.0 * rng.normal(size=(4, n_features))
+    rows = np.repeat(middles, [100, 100, 100, 30], axis=0)
+    noise = rng.normal(size=(330, n_features))
+    far = 900.0 * rng.normal(size=(500, n_features))
+    X = np.concatenate([rows + noise, far])
+    cap = 1.2 * np.median(np.linalg.norm(noise, axis=1))
+    engine = make_engine(engine_name, X, Capped(cap), Power(4, 1.05))
+    centers = np.vstack([middles[:3], far[[0]]])
+    found = refill(engine, centers)
+    assert found is not None
+    assert found[1] == (3,)
+    assert np.linalg.norm(found[0] - middles, axis=1).max() < cap / 2
+
+
 def test_of_clusters_of_a_hundred_rows_one_may_have_one() -> None:
     """That is no warning, but another place is tried."""
     rows = np.array([100, 100, 100, 1])
