@@ -141,8 +141,8 @@ class Mixture:
         total = float(shares.sum()) + outlier_share
         return cls(widths, shares / total, outlier_share / total, background)
 
-    def log_density(self, distances: Floats, to_background: Floats) -> Floats:
-        """Log-density of rows.
+    def log_parts(self, distances: Floats, to_background: Floats) -> Floats:
+        """Logarithms of the parts of the density: of each cluster, and of the background.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Mixture:
         dimension = len(self.background.center)
         clusters = gaussian_log_density(distances, self.widths, dimension) + np.log(self.shares)
         beyond = self.background.log_density(to_background) + np.log(self.outlier_share)
-        found: Floats = logsumexp(np.column_stack([clusters, beyond]), axis=1)
+        found: Floats = np.column_stack([clusters, beyond])
         return found
 
 
@@ -171,5 +171,20 @@ class LogDensity(Output):
         found = np.empty(engine.n_rows, dtype=engine.dtype)
         for block in row_blocks(engine.n_rows, len(points)):
             distances = engine.only(block).distances(points).astype(np.float64)
-            found[block] = self.mixture.log_density(distances[:, :-1], distances[:, -1])
+            found[block] = self.value(self.mixture.log_parts(distances[:, :-1], distances[:, -1]))
         return found
+
+    def value(self, parts: Floats) -> Floats:
+        """Value of each row, from the logarithms of the parts of its density."""
+        found: Floats = logsumexp(parts, axis=1)
+        return found
+
+
+@dataclass(frozen=True)
+class OutlierProbability(LogDensity):
+    """Posterior probability of each row that it comes from the background."""
+
+    name = "outlier_probability"
+
+    def value(self, parts: Floats) -> Floats:
+        return np.exp(parts[:, -1] - super().value(parts))

@@ -40,6 +40,7 @@ METHODS = (
     "score",
     "score_samples",
     "score_outliers",
+    "outlier_probability",
     "objective",
 )
 """Methods of fitted estimators that take rows."""

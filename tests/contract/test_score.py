@@ -58,6 +58,42 @@ def test_streams_and_dask_have_the_same_score(estimator: BaseEstimator, dtype: t
         assert there.score(new) == pytest.approx(model.score(new), rel=close)
 
 
+@every_estimator
+def test_probabilities_of_outliers_are_the_same_everywhere(
+    estimator: BaseEstimator, X: np.ndarray
+) -> None:
+    model = clone(estimator).fit(X)
+    new = np.vstack([blobs(60, 3, 4, seed=1), np.full((1, 3), 1e9)])
+    found = model.outlier_probability(new)
+    assert found.shape == (61,)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert found[-1] == 1
+    streamed = np.asarray(model.outlier_probability(stream(new, chunk_rows=20)))
+    assert_allclose(streamed, found, rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("n_features", [2, 10])
+def test_probabilities_of_outliers_are_calibrated(n_features: int, share: float) -> None:
+    """Outliers as the mixture has them, which lie among the clusters as well as far away."""
+    rng = np.random.default_rng(0)
+    n_rows, centers = 20_000, rng.normal(scale=8, size=(4, n_features))
+    X = centers[rng.integers(4, size=n_rows)] + rng.normal(size=(n_rows, n_features))
+    outlying = rng.random(n_rows) < share
+    count = int(outlying.sum())
+    tails = np.where(rng.random(count) < 0.5, 1, np.abs(rng.standard_cauchy(count)))
+    X[outlying] = 8 * tails[:, None] * rng.normal(size=(count, n_features))
+    model = CappedREFCMFS(4, random_state=0).fit(X)
+    found = model.outlier_probability(X)
+    # Where outliers are many, those within clusters count as rows of these: 0.26 instead of 0.30.
+    few = outlying.mean() < 0.2
+    assert found.mean() == pytest.approx(outlying.mean(), rel=0.1 if few else 0.15)
+    for low, high in [(0, 0.1), (0.1, 0.9), (0.9, 1)]:
+        inside = (found >= low) & (found <= high)
+        if few and inside.sum() > 100:
+            assert found[inside].mean() == pytest.approx(outlying[inside].mean(), abs=0.05)
+
+
 @pytest.mark.parametrize("contamination", [0.0, 0.1])
 @pytest.mark.parametrize("estimator", [REFCMFS, CappedREFCMFS])
 def test_the_density_integrates_to_one(estimator: Any, contamination: float) -> None:

@@ -14,7 +14,7 @@ from sfumato._checks import check_flag
 from sfumato._engines import is_chunked, make_engine, outputs
 from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._engines.tails import Tails
-from sfumato._mixture import LogDensity, Mixture
+from sfumato._mixture import LogDensity, Mixture, OutlierProbability
 from sfumato._problem import Problem
 from sfumato._typing import Floats
 from sfumato.estimators._explanation import OutlierExplanation
@@ -202,6 +202,24 @@ class Predictions(_Distances, auto_wrap_output_keys=None):  # type: ignore[call-
         scores : ndarray of shape (n_samples,)
         """
         return self._engine_for(X).map(self._scores_output())
+
+    def outlier_probability(self, X: Any) -> Any:
+        """Probability that each row is an outlier, under the mixture of ``score_samples``.
+
+        It is the posterior of the component of outliers. Its mean over the rows is near the share
+        of outliers; somewhat below it, where many lie within clusters. It is not the rule behind
+        ``outliers_``: a row just beyond the radius of a cluster may have a small probability.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples,)
+            Between 0 and 1.
+        """
+        return self._engine_for(X).map(OutlierProbability(self._centers(), self._mixture_))
 
     def explain_outlier(self, x: Any) -> OutlierExplanation | list[OutlierExplanation]:
         """Nearest cluster of a row, and the features by which the row differs from it.
