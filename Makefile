@@ -93,7 +93,7 @@ stub: $(VENV)/built
 
 # The headers of the kernel do not include Python: each must compile alone, and all of them run with
 # address and undefined-behavior sanitizers.
-HEADERS := $(filter-out native/arrays.hpp native/bind_groups.hpp,$(wildcard native/*.hpp))
+HEADERS := $(filter-out native/arrays.hpp native/bind_%.hpp,$(wildcard native/*.hpp))
 NATIVE_FLAGS := -std=c++17 -fopenmp -fno-math-errno -Wall -Wextra -Wpedantic -Werror -Wno-psabi -Inative
 SANITIZER_FLAGS := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 

@@ -5,7 +5,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
-#include <nanobind/stl/vector.h>
 #ifndef _WIN32
 #include <pthread.h>
 #endif
@@ -18,17 +17,16 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "arrays.hpp"
 #include "bind_groups.hpp"
+#include "bind_tables.hpp"
 #include "checks.hpp"
 #include "mixture.hpp"
 #include "openmp.hpp"
 #include "shift.hpp"
 #include "sweep.hpp"
 #include "tails.hpp"
-#include "transpose.hpp"
 
 using namespace nanobind::literals;
 
@@ -249,18 +247,6 @@ void write_candidate_costs(const Rows<T>& rows, MaybeVector<const double> weight
 }
 
 template <class T>
-void write_two_smallest(Matrix<const T> table, Vector<std::int64_t> column, Vector<T> smallest,
-                        Vector<T> second) {
-  const auto n_rows = static_cast<ptrdiff_t>(table.shape(0));
-  const auto n_columns = static_cast<ptrdiff_t>(table.shape(1));
-  check_number("n_columns", n_columns, 1);
-  check_array("column", column, {n_rows});
-  check_array("smallest", smallest, {n_rows});
-  check_array("second", second, {n_rows});
-  two_smallest(table.data(), n_rows, n_columns, column.data(), smallest.data(), second.data());
-}
-
-template <class T>
 int threads_used(const Rows<T>& rows, int n_clusters, int n_threads) {
   check_number("n_clusters", n_clusters, 1, kMostCenters);
   check_number("n_threads", n_threads, 1);
@@ -268,20 +254,6 @@ int threads_used(const Rows<T>& rows, int n_clusters, int n_threads) {
   return std::visit(
       [&](const auto& x) { return useful_threads(n_threads, cut(x, n_clusters), work); },
       rows.storage);
-}
-
-template <class T>
-void transpose_columns(const std::vector<Vector<const T>>& columns, Matrix<T> out) {
-  const auto n_columns = static_cast<ptrdiff_t>(columns.size());
-  const auto n_rows = static_cast<ptrdiff_t>(out.shape(0));
-  check_array("out", out, {n_rows, n_columns});
-  std::vector<const T*> pointers;
-  for (const auto& column : columns) {
-    check_array("column", column, {n_rows});
-    pointers.push_back(column.data());
-  }
-  const nb::gil_scoped_release released;
-  transpose(pointers.data(), n_columns, n_rows, out.data());
 }
 
 // Overloads of all passes for rows that are computed in T.
@@ -296,11 +268,6 @@ void bind_passes(nb::module_& m, const char* rows_name) {
                   "CSR rows, the columns of each ascending.");
   m.def("threads_used", &threads_used<T>, "rows"_a, "n_clusters"_a, "n_threads"_a,
         "Threads that a sweep uses if it may use n_threads: fewer where there is little to do.");
-  m.def("transpose", &transpose_columns<T>, "columns"_a.noconvert(), "out"_a.noconvert(),
-        "Write columns into the rows of out.");
-  m.def("two_smallest", &write_two_smallest<T>, "table"_a.noconvert(), "column"_a.noconvert(),
-        "smallest"_a.noconvert(), "second"_a.noconvert(),
-        "Write the smallest value of each row, its column, and the next smallest value.");
   m.def("sweep", &sweep_rows<T>, "rows"_a, "weights"_a.noconvert().none(), "centers"_a.noconvert(),
         "loss"_a, "membership"_a, "n_threads"_a, "pull"_a.noconvert(), "weight"_a.noconvert(),
         "kink_force"_a.noconvert(), "Write statistics at the centers; return the objective.");
@@ -404,6 +371,8 @@ NB_MODULE(SFUMATO_MODULE, m) {
   sfumato::bind_passes<float>(m, "RowsFloat32");
   sfumato::bind_mixture(m);
   sfumato::bind_groups(m);
+  sfumato::bind_tables<double>(m);
+  sfumato::bind_tables<float>(m);
   sfumato::bind_numerics(m);
   m.def(
       "max_threads", [] { return omp_get_max_threads(); },

@@ -45,14 +45,6 @@ class RowsFloat64:
 def threads_used(rows: RowsFloat32 | RowsFloat64, n_clusters: int, n_threads: int) -> int:
     """Threads that a sweep uses if it may use n_threads: fewer where there is little to do."""
 
-def transpose(columns: Sequence[Floats], out: Floats) -> None:
-    """Write columns into the rows of out."""
-
-def two_smallest(
-    table: Floats, column: NDArray[np.int64], smallest: Floats, second: Floats
-) -> None:
-    """Write the smallest value of each row, its column, and the next smallest value."""
-
 def sweep(
     rows: RowsFloat32 | RowsFloat64,
     weights: Floats | None,
@@ -210,6 +202,14 @@ def radial_spreads(
     trim_rounds: int,
 ) -> None:
     """Write means and deviations of the distances of groups, to the power of 2/3."""
+
+def transpose(columns: Sequence[Floats], out: Floats) -> None:
+    """Write columns into the rows of out."""
+
+def two_smallest(
+    table: Floats, column: NDArray[np.int64], smallest: Floats, second: Floats
+) -> None:
+    """Write the smallest value of each row, its column, and the next smallest value."""
 
 def log2(x: Floats, out: Floats) -> None:
     """Logarithms as the passes compute them."""

@@ -1,4 +1,4 @@
-"""The objective, row by row, and the sums of a pass that move the centers."""
+"""The objective, row by row, and what passes over the rows result in."""
 
 from __future__ import annotations
 
@@ -156,3 +156,25 @@ class Statistics:
             )
         share = 1 - resistance
         return current + np.where(share > BALANCED, share, 0.0)[:, None] * step
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Clusters of each row. From a chunked engine, arrays are lazy, in chunks like the rows.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows,), int32
+        Nearest center; the lowest index wins a tie.
+    distances : ndarray of shape (n_rows,) or None
+        Distance to it, if computed.
+    memberships : csr_array of shape (n_rows, n_clusters) or None
+        If computed; sorted by center within a row. Rules with ``n_active`` store that many entries
+        in every row, zeros included.
+    objective : float
+    """
+
+    labels: Any
+    distances: Any
+    memberships: Any
+    objective: float

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato._data import Data
 from sfumato._engines.tails import Tails
 from sfumato._origin import far_from_origin
-from sfumato._problem import Problem, Statistics
+from sfumato._problem import Assignment, Problem, Statistics
 from sfumato._sampling import PrioritySample, draw, fixed_draw, lightweight_coreset, ranking
 from sfumato._typing import Floats
 from sfumato.losses import Squared
@@ -31,28 +31,6 @@ times, and its memory stays within a fifth of the data. Chosen by hand."""
 CANDIDATES = 32
 """Rows of equal, largest loss that are compared by the total cost that each would leave as a
 center. Chosen by hand; each costs one column of ``candidate_costs``."""
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """Clusters of each row. From a chunked engine, arrays are lazy, in chunks like the rows.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n_rows,), int32
-        Nearest center; the lowest index wins a tie.
-    distances : ndarray of shape (n_rows,) or None
-        Distance to it, if computed.
-    memberships : csr_array of shape (n_rows, n_clusters) or None
-        If computed; sorted by center within a row. Rules with ``n_active`` store that many entries
-        in every row, zeros included.
-    objective : float
-    """
-
-    labels: Any
-    distances: Any
-    memberships: Any
-    objective: float
 
 
 @dataclass(frozen=True)

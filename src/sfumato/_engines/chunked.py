@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._data import Data
-from sfumato._engines.base import Assignment, Engine, Output, ResidentEngine
+from sfumato._engines.base import Engine, Output, ResidentEngine
 from sfumato._engines.outputs import Labels, Memberships
 from sfumato._engines.passes import (
     CoresetSample,
@@ -32,7 +32,7 @@ from sfumato._engines.passes import (
     WeightedSum,
     WorstRows,
 )
-from sfumato._problem import Problem, Statistics
+from sfumato._problem import Assignment, Problem, Statistics
 from sfumato._sampling import PrioritySample, fixed_draw
 from sfumato._typing import Floats
 from sfumato.memberships import Hard

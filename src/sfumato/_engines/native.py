@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sfumato._data import Data
-from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._engines.base import ResidentEngine
 from sfumato._engines.tails import FREEDOM, TAIL_POWER, Tails
 from sfumato._native import core
-from sfumato._problem import Problem, Statistics
+from sfumato._problem import Assignment, Problem, Statistics
 from sfumato._typing import Floats
 
 NativeRows: TypeAlias = "core.RowsFloat32 | core.RowsFloat64"

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._data import Chunk, Data
-from sfumato._engines.base import CANDIDATES, Assignment, Output, ResidentEngine, evaluate
+from sfumato._engines.base import CANDIDATES, Output, ResidentEngine, evaluate
 from sfumato._inspection import check_range, summarize_range
-from sfumato._problem import Problem, Statistics
+from sfumato._problem import Assignment, Problem, Statistics
 from sfumato._sampling import PrioritySample
 from sfumato._typing import Floats
 

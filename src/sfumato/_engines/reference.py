@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._engines.base import ResidentEngine
 from sfumato._engines.tails import Tails
-from sfumato._problem import RowTerms, Statistics
+from sfumato._problem import Assignment, RowTerms, Statistics
 from sfumato._typing import Floats
 
 

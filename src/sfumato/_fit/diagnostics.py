@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from sfumato import _warnings
 from sfumato._data import Data
-from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._engines.base import ResidentEngine
 from sfumato._fit.columns import dominant_column, has_unit_norms
 from sfumato._fit.fit import FitResult
+from sfumato._problem import Assignment
 from sfumato._solvers.descent import StopReason
 from sfumato._solvers.refill import coincident_pairs, nearly_empty, rows_per_cluster
 from sfumato._warnings import (

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from sfumato._engines.base import Assignment, ResidentEngine
+from sfumato._engines.base import ResidentEngine
 from sfumato._outliers import FALSE_ALARMS, radii_of, weighted_median
-from sfumato._problem import Problem, Statistics
+from sfumato._problem import Assignment, Problem, Statistics
 from sfumato._sampling import fixed_draw
 from sfumato._typing import Floats
 from sfumato.losses import Loss

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from sfumato._engines.base import Assignment, Engine, ResidentEngine
+from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedEngine
 from sfumato._engines.passes import CountRows, rows_within_cutoff
 from sfumato._outliers import MIN_CLUSTER_ROWS, PAIR_DISTANCE, sample_rows
+from sfumato._problem import Assignment
 from sfumato._sampling import draw
 from sfumato._solvers.descent import LARGEST_ROUNDING, Stopping, solve
 from sfumato._typing import Floats

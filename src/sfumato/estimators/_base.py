@@ -16,7 +16,7 @@ from sfumato import _validation as validation
 from sfumato._checks import Auto, check_flag, check_random_state, is_auto, is_number, resolve_name
 from sfumato._data import Data
 from sfumato._engines import ENGINES, is_lazy, make_engine, outputs
-from sfumato._engines.base import Assignment, Engine, ResidentEngine
+from sfumato._engines.base import Engine, ResidentEngine
 from sfumato._engines.chunked import ChunkedData
 from sfumato._fit.callbacks import CallbackSupportMixin, with_callbacks
 from sfumato._fit.diagnostics import outcome_of, raise_warnings, warn_of_batch
@@ -26,7 +26,7 @@ from sfumato._init.base import Initializer
 from sfumato._mixture import Background, Mixture
 from sfumato._origin import central_point, medians
 from sfumato._outliers import limited_radii, radii_of, sample_rows, tails_of, weighted_median
-from sfumato._problem import Problem
+from sfumato._problem import Assignment, Problem
 from sfumato._selection.choose import choose
 from sfumato._selection.record import Selection
 from sfumato._solvers.history import History
