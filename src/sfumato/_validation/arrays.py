@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from sfumato import _checks
 from sfumato._data import Data, check_sparse, computing_dtype, csr_or_dense, distinct_rows
@@ -89,18 +89,19 @@ def _check_rows(estimator: Any, X: Any, reset: bool) -> Any:
     _refuse_polars_dates(X)
     check_sparse(X)
     try:
-        rows = validate_data(
-            estimator,
+        rows = check_array(
             X,
             accept_sparse="csr",
             dtype="numeric",
             ensure_all_finite=False,
-            reset=reset,
+            estimator=estimator,
+            input_name="X",
         )
     except UNREADABLE as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         reason = _not_numbers(X) or f"X cannot be read as a table of numbers: {type(X).__name__}"
         raise kind(f"{reason} ({brief(error)}).{_conversion(X)}") from error
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
     if rows.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(X) or f"X is of dtype {rows.dtype}; pass real numbers.")
     return csr_or_dense(rows)
