@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from sfumato._engines.base import Evaluation, Output
 from sfumato._engines.tails import Tails
@@ -20,6 +21,8 @@ from sfumato._typing import Floats
 
 OUTLIER = 1.0
 """Outlier score above which a row is an outlier. One on the border of a cluster belongs to it."""
+BLOCK_ROWS = 1 << 16
+"""Rows at a time where whole columns of intermediate values would take memory. Chosen by hand."""
 
 
 def ratios_to_radii(rows: Evaluation, centers: Floats, radii: Floats) -> Floats:
@@ -172,11 +175,13 @@ class Distances(Output):
 
 def largest_entries(memberships: sp.csr_array) -> Floats:
     """Largest membership of each row; 0 for a row without entries."""
-    begin = memberships.indptr[:-1]
-    filled = begin < memberships.indptr[1:]
     found = np.zeros(memberships.shape[0], dtype=memberships.dtype)
-    if filled.any():
-        found[filled] = np.maximum.reduceat(memberships.data, begin[filled])
+    for rows in gen_batches(len(found), BLOCK_ROWS):
+        begin, end = memberships.indptr[:-1][rows], memberships.indptr[1:][rows]
+        filled = begin < end
+        if filled.any():
+            entries = memberships.data[begin[0] : end[-1]]
+            found[rows][filled] = np.maximum.reduceat(entries, begin[filled] - begin[0])
     return found
 
 

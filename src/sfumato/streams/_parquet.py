@@ -88,6 +88,8 @@ def parquet_batches(path: Path, rows: int, columns: Sequence[str]) -> Iterator[A
             f"{path} cannot be read from row {done} (counting from 0) on, in row group {group} "
             f"of {count} ({one_line(error)}); the file is damaged: write it again."
         ) from error
+    finally:
+        pa.default_memory_pool().release_unused()
 
 
 def _open(path: Path) -> Any:

@@ -86,6 +86,7 @@ class RowGroupWriter:
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._path, group.schema)
         self._writer.write_table(group.cast(self._writer.schema))
+        pa.default_memory_pool().release_unused()
 
     def close(self) -> None:
         """Write the rest and the footer."""

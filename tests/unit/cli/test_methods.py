@@ -49,7 +49,11 @@ def test_every_method_runs_and_tells_what_it_found(method, streamed, monkeypatch
         monkeypatch.setattr(cluster, "memory_of_whole", lambda *_: 1 << 60)
         monkeypatch.setattr(memory, "default_rows", lambda row_bytes: 256)
     result = run("--method", method)
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.exit_code == 0
+    if method == "k-means":  # Far outliers take one of its centers, one seed this, one seed that.
+        assert "searches from independent seeds ended with different clusters" in result.stderr
+    else:
+        assert result.stderr == ""
     assert ("Streamed" in result.stdout) is streamed
     summary = json.loads(Path("out/summary.json").read_text())
     labels = pd.read_csv("out/labels.csv")

@@ -13,11 +13,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from sfumato import L21, REFCMFS, Capped, CappedREFCMFS, FuzzyCMeans, Hard, Power
+from sfumato import L21, REFCMFS, Capped, CappedREFCMFS, FuzzyCMeans, Hard, Power, SimREFCMFS
 from sfumato._engines.native import NativeEngine
 from sfumato._fit import starts
 from sfumato._fit.starts import level_sizes
 from sfumato._solvers.restarts import HALVING, SHORT_HALVING, Plan
+from sfumato.datasets import make_blobs_with_outliers
 from sfumato.exceptions import CollapseWarning
 from tests.catalogue import blobs, csr, make_engine, needs_callbacks, row_weights
 from tests.contract.estimators import every_estimator
@@ -264,6 +265,17 @@ def test_threads_do_not_change_the_bits() -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         assert_same(*(model.fit(X) for model in models))
     assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+
+
+@pytest.mark.parametrize("estimator", [FuzzyCMeans, SimREFCMFS])
+def test_soft_clusters_are_no_worse_than_from_one_plain_start(estimator: type) -> None:
+    """Hard clusters give far outliers a center, and seeds exchanged for them agree on it."""
+    made = make_blobs_with_outliers(600, 3, n_clusters=3, contamination=0.05, random_state=1)
+    single = min(estimator(3, random_state=s, n_init=1).fit(made.data).objective_ for s in range(3))
+    for seed in range(10):
+        model = estimator(3, random_state=seed).fit(made.data)
+        assert model.objective_ <= 1.002 * single
+        assert model.stability_ == 1
 
 
 def test_starts_that_collapse_agree(monkeypatch: pytest.MonkeyPatch) -> None:

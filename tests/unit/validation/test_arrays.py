@@ -284,7 +284,7 @@ def test_too_few_rows() -> None:
 def test_another_number_of_features_at_predict() -> None:
     model = REFCMFS(3, random_state=0).fit(X)
     for method in (model.predict, model.predict_proba, model.transform, model.score):
-        with pytest.raises(ValueError, match="^X has 2 features, but REFCMFS is expecting 3"):
+        with pytest.raises(ValueError, match=r"^X has 2 features, but REFCMFS is expecting 3"):
             method(X[:, :2])
     with pytest.raises(ValueError, match="expecting 3"):
         model.predict_membership(sp.csr_array(X[:, :2]))
