@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from sfumato._data import row_blocks
 from sfumato._engines.base import Evaluation, Output
 from sfumato._engines.tails import Tails
 from sfumato._typing import Floats
 
 OUTLIER = 1.0
 """Outlier score above which a row is an outlier. One on the border of a cluster belongs to it."""
-BLOCK_ROWS = 1 << 16
-"""Rows at a time where whole columns of intermediate values would take memory. Chosen by hand."""
 
 
 def ratios_to_radii(rows: Evaluation, centers: Floats, radii: Floats) -> Floats:
@@ -68,14 +66,14 @@ class Scores(Output):
         ratios = ratios_to_radii(rows, self.centers, self.radii)
         if self.tails is None:
             return ratios
-        beyond, precision = np.flatnonzero(ratios > OUTLIER), ratios.dtype
-        del ratios  # So that no more than two numbers of a row are in memory.
-        rarity = rows.engine.rarity(self.centers, self.tails)
-        far = rarity[beyond].astype(precision)
-        np.divide(1, rarity, out=rarity)
-        scores = np.subtract(1, rarity, out=rarity).astype(precision, copy=False)
-        above = np.nextafter(precision.type(OUTLIER), precision.type(np.inf))
-        scores[beyond] = np.maximum(far, above)
+        scores, number = np.empty_like(ratios), ratios.dtype.type
+        above = np.nextafter(number(OUTLIER), number(np.inf))
+        for block in row_blocks(len(scores), 1):  # So that few rows have one more double.
+            whole = block == slice(0, len(scores))
+            part = rows.engine if whole else rows.engine.only(block)
+            rarity = part.rarity(self.centers, self.tails)
+            far = np.maximum(rarity.astype(scores.dtype), above)
+            scores[block] = np.where(ratios[block] > OUTLIER, far, 1 - 1 / rarity)
         return scores
 
 
@@ -176,7 +174,7 @@ class Distances(Output):
 def largest_entries(memberships: sp.csr_array) -> Floats:
     """Largest membership of each row; 0 for a row without entries."""
     found = np.zeros(memberships.shape[0], dtype=memberships.dtype)
-    for rows in gen_batches(len(found), BLOCK_ROWS):
+    for rows in row_blocks(len(found), 1):
         begin, end = memberships.indptr[:-1][rows], memberships.indptr[1:][rows]
         filled = begin < end
         if filled.any():
