@@ -7,6 +7,7 @@ follow from it. Among outliers, and among all other rows, scores rank by a densi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato._data import row_blocks
-from sfumato._engines.base import Evaluation, Output
+from sfumato._engines.base import Evaluation, Output, ResidentEngine
 from sfumato._engines.tails import Tails
 from sfumato._typing import Floats
 
@@ -68,10 +69,8 @@ class Scores(Output):
             return ratios
         scores, number = np.empty_like(ratios), ratios.dtype.type
         above = np.nextafter(number(OUTLIER), number(np.inf))
-        for block in row_blocks(len(scores), 1):  # So that few rows have one more double.
-            whole = block == slice(0, len(scores))
-            part = rows.engine if whole else rows.engine.only(block)
-            rarity = part.rarity(self.centers, self.tails)
+        for block, engine in _blocks(rows.engine):  # So that few rows have one more double.
+            rarity = engine.rarity(self.centers, self.tails)
             far = np.maximum(rarity.astype(scores.dtype), above)
             scores[block] = np.where(ratios[block] > OUTLIER, far, 1 - 1 / rarity)
         return scores
@@ -169,6 +168,13 @@ class Distances(Output):
     @property
     def n_columns(self) -> int | None:
         return len(self.centers)
+
+
+def _blocks(engine: ResidentEngine) -> Iterator[tuple[slice, ResidentEngine]]:
+    """Views of blocks of the rows; of sparse rows, which would be copied, all at once."""
+    whole = slice(0, engine.n_rows)
+    for block in [whole] if engine.data.is_sparse else row_blocks(engine.n_rows, 1):
+        yield block, engine if block == whole else engine.only(block)
 
 
 def largest_entries(memberships: sp.csr_array) -> Floats:
