@@ -71,8 +71,11 @@ class Scores(Output):
         above = np.nextafter(number(OUTLIER), number(np.inf))
         for block, engine in _blocks(rows.engine):  # So that few rows have one more double.
             rarity = engine.rarity(self.centers, self.tails)
-            far = np.maximum(rarity.astype(scores.dtype), above)
-            scores[block] = np.where(ratios[block] > OUTLIER, far, 1 - 1 / rarity)
+            beyond = np.flatnonzero(ratios[block] > OUTLIER)
+            far = np.maximum(rarity[beyond].astype(scores.dtype), above)
+            np.divide(1, rarity, out=rarity)
+            np.subtract(1, rarity, out=scores[block], casting="same_kind")
+            scores[block][beyond] = far
         return scores
 
 
