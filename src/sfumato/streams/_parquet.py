@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.exceptions import StreamError, one_line
 from sfumato.streams._base import Chunk, FileStream, default_rows
+from sfumato.streams._memory import give_back
 from sfumato.streams._rows import BufferRing
 from sfumato.streams._tables import ColumnSelection, TableSchema, check_same_columns
 
@@ -89,7 +90,7 @@ def parquet_batches(path: Path, rows: int, columns: Sequence[str]) -> Iterator[A
             f"of {count} ({one_line(error)}); the file is damaged: write it again."
         ) from error
     finally:
-        pa.default_memory_pool().release_unused()
+        give_back()
 
 
 def _open(path: Path) -> Any:

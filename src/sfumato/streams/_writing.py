@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato.files import naming, write_atomically
+from sfumato.streams._memory import give_back
 
 GROUP_ROWS = 1 << 20
 """Rows of a row group, at least: the results of small chunks are collected. Chosen by hand."""
@@ -86,7 +87,7 @@ class RowGroupWriter:
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._path, group.schema)
         self._writer.write_table(group.cast(self._writer.schema))
-        pa.default_memory_pool().release_unused()
+        give_back()
 
     def close(self) -> None:
         """Write the rest and the footer."""
