@@ -194,9 +194,11 @@ def _divisions(
     number, weights = len(centers), engine.data.weights_or_ones()
     masses = np.bincount(places.labels, weights, number)
     totals = np.bincount(places.labels, weights * places.nearest, number)
-    known = totals > 0
-    widths = np.divide(totals, masses, out=np.ones(number), where=known)
-    excess = np.where(known, masses * np.log(widths / widths[known].min()), -np.inf)
+    widths = np.divide(totals, masses, out=np.zeros(number), where=masses > 0)
+    known = widths > 0
+    logs = np.log(widths, out=np.zeros(number), where=known)
+    least = logs[known].min() if known.any() else 0.0
+    excess = np.where(known, masses * (logs - least), -np.inf)
     for k in map(int, np.argsort(-excess, kind="stable")[:count]):
         inside = np.flatnonzero(places.labels == k)
         if weights[inside].sum() < 2 * MIN_CLUSTER_ROWS * row_weight(weights):
