@@ -135,7 +135,7 @@ class Mixture:
         row = row_weight(weights)
         average = float(squares.sum()) / max(float(masses.sum()), row)
         least = LEAST_WIDTH * background.scale
-        widths = np.sqrt(np.maximum((squares + average * row) / (masses + row), least**2))
+        widths = np.maximum(np.sqrt((squares + average * row) / (masses + row)), least)
         shares = masses + row
         outlier_share = float(weights.sum() - inliers.sum()) + row
         total = float(shares.sum()) + outlier_share
