@@ -68,11 +68,11 @@ class Scores(Output):
         if self.tails is None:
             return ratios
         scores, number = np.empty_like(ratios), ratios.dtype.type
-        above = np.nextafter(number(OUTLIER), number(np.inf))
+        above, most = np.nextafter(number(OUTLIER), number(np.inf)), np.finfo(number).max
         for block, engine in _blocks(rows.engine):  # So that few rows have one more double.
             rarity = engine.rarity(self.centers, self.tails)
             beyond = np.flatnonzero(ratios[block] > OUTLIER)
-            far = np.maximum(rarity[beyond].astype(scores.dtype), above)
+            far = np.clip(rarity[beyond], above, most).astype(scores.dtype)
             np.divide(1, rarity, out=rarity)
             np.subtract(1, rarity, out=scores[block], casting="same_kind")
             scores[block][beyond] = far
