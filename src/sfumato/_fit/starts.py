@@ -263,7 +263,7 @@ def _better(
 
     Moves lower the total loss of hard clusters. Two centers in one large cluster may cost soft ones
     less than one there, and one in a small cluster: then there is a doubt, unless memberships are
-    so soft that they follow other rules.
+    very soft.
     """
     sample = engine.fixed_sample(sample_rows(len(centers)))
     seen = sample.assign(centers, distances=True, memberships=False)

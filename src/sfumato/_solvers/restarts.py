@@ -151,7 +151,7 @@ def run_starts(
         From the best start to another that begins near it, or None; it is called again as long as
         that is better.
     challenged : callable
-        Whether the best of those that come first is compared with one of ``starts``, even if two
+        Whether the best of those that come first is compared with some of ``starts``, even if two
         agree.
     """
     race, starts = Race(), iter(starts)

@@ -208,7 +208,7 @@ def appending(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
         writer = RowGroupWriter(path, GROUP_ROWS)
 
         def add_group(frame: pd.DataFrame) -> None:
-            table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
+            table = pa.Table.from_pandas(frame, preserve_index=False)
             writer.add(table.replace_schema_metadata(None))
 
         try:
